@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "proto/packet.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "proto/endpoint.hpp"
+#include "proto/operation.hpp"
+
+namespace natagg::proto {
+namespace {
+
+Reject validate_values(const Header& header, std::size_t size) {
+  const std::size_t count = header.count.value();
+  if (count == 0 || count > kMaxValues) return Reject::kBadCount;
+  if (size != sizeof(Header) + count) return Reject::kBadLength;
+  const std::uint64_t length = from_fingerprint(header.fingerprint.value()).length;
+  const std::uint64_t element = header.element.value();
+  if (element > length || count > length - element) return Reject::kBadOperation;
+  return Reject::kNone;
+}
+
+}  // namespace
+
+Reject validate(std::span<const std::byte> datagram) {
+  if (datagram.size() < sizeof(Header)) return Reject::kTooShort;
+  const Header header = read_header(datagram);
+  if (header.magic.value() != kMagic) return Reject::kBadMagic;
+  if (header.version != kVersion) return Reject::kBadVersion;
+  if (codec(header) != Codec::kNat8) return Reject::kBadCodec;
+  if ((header.flags & kFlagAuthenticated) != 0) return Reject::kUnauthenticated;
+  switch (header.type) {
+    case Type::kData:
+    case Type::kResult: return validate_values(header, datagram.size());
+    case Type::kHello:
+    case Type::kOffer:
+    case Type::kJoin:
+    case Type::kWelcome:
+    case Type::kRefuse:
+    case Type::kLeave:
+    case Type::kHeartbeat:
+    case Type::kProbe:
+    case Type::kPending:
+    case Type::kAbort:
+      if (header.count.value() != 0) return Reject::kBadCount;
+      return datagram.size() < sizeof(Header) + body_size(header.type) ? Reject::kTooShort
+                                                                       : Reject::kNone;
+  }
+  return Reject::kBadType;
+}
+
+Header read_header(std::span<const std::byte> datagram) {
+  Header header;
+  std::memcpy(&header, datagram.data(), sizeof(Header));
+  return header;
+}
+
+std::span<const std::uint8_t> payload(std::span<const std::byte> datagram) {
+  return {reinterpret_cast<const std::uint8_t*>(datagram.data()) + sizeof(Header),
+          read_header(datagram).count.value()};
+}
+
+std::string_view to_string(Type type) {
+  switch (type) {
+    case Type::kHello: return "HELLO";
+    case Type::kOffer: return "OFFER";
+    case Type::kJoin: return "JOIN";
+    case Type::kWelcome: return "WELCOME";
+    case Type::kRefuse: return "REFUSE";
+    case Type::kLeave: return "LEAVE";
+    case Type::kHeartbeat: return "HEARTBEAT";
+    case Type::kProbe: return "PROBE";
+    case Type::kData: return "DATA";
+    case Type::kResult: return "RESULT";
+    case Type::kPending: return "PENDING";
+    case Type::kAbort: return "ABORT";
+  }
+  return "unknown type";
+}
+
+std::string_view to_string(Reject reject) {
+  switch (reject) {
+    case Reject::kNone: return "accepted";
+    case Reject::kTooShort: return "too_short";
+    case Reject::kBadMagic: return "bad_magic";
+    case Reject::kBadVersion: return "bad_version";
+    case Reject::kBadType: return "bad_type";
+    case Reject::kBadLength: return "bad_length";
+    case Reject::kBadCount: return "bad_count";
+    case Reject::kBadCodec: return "bad_codec";
+    case Reject::kBadOperation: return "bad_operation";
+    case Reject::kUnauthenticated: return "unauthenticated";
+  }
+  return "unknown reject";
+}
+
+std::string_view to_string(RefuseReason reason) {
+  switch (reason) {
+    case RefuseReason::kVersion: return "protocol version";
+    case RefuseReason::kCodec: return "codec";
+    case RefuseReason::kWorld: return "world size";
+    case RefuseReason::kRank: return "rank outside the world";
+    case RefuseReason::kRankTaken: return "rank taken";
+    case RefuseReason::kValues: return "values per packet";
+    case RefuseReason::kWindow: return "window";
+    case RefuseReason::kShift: return "exponent shift";
+    case RefuseReason::kRounding: return "rounding mode";
+    case RefuseReason::kSeed: return "job seed";
+    case RefuseReason::kPool: return "shards in the pool";
+    case RefuseReason::kTooManyJobs: return "too many jobs";
+    case RefuseReason::kTooManyWorkers: return "too many workers";
+    case RefuseReason::kJobRunning: return "job is running";
+    case RefuseReason::kNoMemory: return "out of slot memory";
+  }
+  return "unknown reason";
+}
+
+std::string_view to_string(AbortReason reason) {
+  switch (reason) {
+    case AbortReason::kUnknownSession: return "unknown session";
+    case AbortReason::kMemberLeft: return "member left";
+    case AbortReason::kMemberSilent: return "member silent";
+    case AbortReason::kMismatch: return "operations differ";
+    case AbortReason::kSuperseded: return "superseded by a new session";
+  }
+  return "unknown reason";
+}
+
+std::string to_string(const Header& header) {
+  char text[256];
+  const std::string_view type = to_string(header.type);
+  std::snprintf(text, sizeof(text),
+                "%.*s job %u epoch %u rank %u slot %u seq %u op %u element %llu count %u shift %d "
+                "flags 0x%02x",
+                static_cast<int>(type.size()), type.data(), header.job.value(),
+                header.epoch.value(), header.rank.value(), header.slot.value(),
+                header.sequence.value(), header.operation.value(),
+                static_cast<unsigned long long>(header.element.value()), header.count.value(),
+                header.shift, header.flags);
+  return text;
+}
+
+std::string to_string(const Endpoint& endpoint) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "%u.%u.%u.%u:%u", endpoint.address >> 24,
+                endpoint.address >> 16 & 0xFF, endpoint.address >> 8 & 0xFF,
+                endpoint.address & 0xFF, endpoint.port);
+  return text;
+}
+
+std::string to_string(const Operation& operation) {
+  constexpr const char* kTypes[] = {"float32", "float64", "float16", "bfloat16"};
+  const auto type = static_cast<unsigned>(operation.type);
+  const std::string name = type < std::size(kTypes) ? kTypes[type] : "type " + std::to_string(type);
+  std::string reduction = "reduction " + std::to_string(static_cast<unsigned>(operation.reduction));
+  if (operation.reduction == Reduction::kSum) reduction = "sum";
+  if (operation.reduction == Reduction::kAverage) reduction = "average";
+  return reduction + " of " + std::to_string(operation.length) + " " + name;
+}
+
+}  // namespace natagg::proto

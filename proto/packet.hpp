@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The natagg packet: the one definition of what a worker, an aggregator and a switch exchange
+// as the payload of a UDP datagram over IPv4. specification.md explains each field and rule;
+// vectors/packets.csv ties both, the P4 program and the dissector together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proto/endian.hpp"
+
+namespace natagg::proto {
+
+inline constexpr std::uint16_t kMagic = 0x4E41;  // "NA"
+inline constexpr std::uint8_t kVersion = 1;
+
+/// UDP port of an aggregator's first shard; shard i listens on the base port + i.
+inline constexpr std::uint16_t kDefaultPort = 4790;
+
+/// `rank` of an aggregator, and of "every rank".
+inline constexpr std::uint16_t kAggregatorRank = 0xFFFF;
+inline constexpr std::uint16_t kMaxWorld = 0xFFFF;  // ranks 0 to 65,534
+
+enum class Type : std::uint8_t {
+  kHello = 1,      // worker: which shards has this aggregator? padded to probe the path
+  kOffer = 2,      // aggregator: the answer, padded alike
+  kJoin = 3,       // worker: take me into this job, on these terms
+  kWelcome = 4,    // aggregator: the session's epoch and terms, forming or ready
+  kRefuse = 5,     // aggregator: why not, with both numbers
+  kLeave = 6,      // worker: done or giving up; the aggregator echoes it
+  kHeartbeat = 7,  // worker: alive; the aggregator echoes it
+  kProbe = 8,      // aggregator, by multicast: who hears this?
+  kData = 9,       // worker: one chunk of values
+  kResult = 10,    // aggregator: the chunk's recompressed sum
+  kPending = 11,   // aggregator: have your chunk, still waiting for these ranks
+  kAbort = 12,     // aggregator: the session cannot go on, and who is the cause
+};
+
+/// Bits 3..0 of Header::flags; bits 7..4 hold the Codec.
+enum Flag : std::uint8_t {
+  kFlagSpecials = 1,       // the payload holds Inf or NaN
+  kFlagNearest = 2,        // rounding to nearest; clear: stochastic
+  kFlagAuthenticated = 4,  // an authentication trailer follows the payload
+  kFlagMulticast = 8,      // worker: hears the multicast group; aggregator: sent by multicast
+};
+
+enum class Codec : std::uint8_t { kNat8 = 0 };
+
+struct Header {
+  Be16 magic;            //  0
+  std::uint8_t version;  //  2
+  Type type;             //  3
+  Be32 job;              //  4  chosen by the user; several jobs share an aggregator
+  Be32 epoch;            //  8  given by the aggregator at join; 0 before
+  Be16 rank;             // 12  worker: sender's; aggregator: addressee's, or kAggregatorRank for all
+  Be16 slot;             // 14  sequence modulo the session's window
+  Be32 sequence;         // 16  of the chunk on this shard; serial arithmetic
+  Be32 operation;        // 20  index of the all-reduce in its job
+  Be64 element;          // 24  index in the operation of the chunk's first value
+  Be64 fingerprint;      // 32  length, type and reduction: operation.hpp
+  Be16 count;            // 40  values in the payload; 0 in control packets
+  std::int8_t shift;     // 42  a code c stands for 2^(c - 50 + shift)
+  std::uint8_t flags;    // 43  Flag bits and Codec
+};
+static_assert(sizeof(Header) == 44 && alignof(Header) == 1);
+static_assert(offsetof(Header, job) == 4 && offsetof(Header, sequence) == 16);
+static_assert(offsetof(Header, element) == 24 && offsetof(Header, count) == 40);
+
+[[nodiscard]] constexpr Codec codec(const Header& header) {
+  return static_cast<Codec>(header.flags >> 4);
+}
+
+// --- Bodies of the control packets. Each follows the header; zero padding may follow it. ---
+
+struct HelloBody {
+  Be64 instance;  // random, one per worker object: tells a restarted worker from a duplicate
+};
+
+struct OfferBody {
+  Be64 instance;     // echoed
+  Be16 shards;       // of this aggregator, on consecutive ports
+  Be16 max_values;   // a packet
+  Be16 max_window;   // slots a session may have
+  Be16 max_workers;  // in a job
+};
+
+/// JoinBody::flags.
+enum JoinFlag : std::uint8_t {
+  kJoinValuesPinned = 1,  // refuse rather than negotiate another number of values a packet
+};
+
+struct JoinBody {
+  Be64 instance;
+  Be64 seed;              // of the job's randomness; every rank's must be equal
+  Be16 world;             // ranks in the job
+  Be16 values;            // proposed values a packet; the JOIN is padded to that packet's length
+  Be16 window;            // proposed slots, a power of two
+  Be16 shard;             // this shard's place in the worker's pool ...
+  Be16 shards;            // ... of so many; every rank must list the same pool
+  std::uint8_t rounding;  // Rounding
+  std::uint8_t flags;     // JoinFlag
+};
+
+enum class SessionState : std::uint8_t { kForming = 1, kReady = 2 };
+
+struct WelcomeBody {
+  Be64 instance;           // echoed where the packet answers one JOIN, else 0
+  Be64 members;            // digest of all ranks' instances; equal on every shard of the pool
+  Be32 first_sequence;     // of the session's first chunk on this shard
+  Be32 multicast_address;  // group of this session, 0 for none
+  Be16 multicast_port;
+  Be16 values;             // agreed values a packet: the least proposed
+  Be16 window;             // agreed slots: the least proposed
+  Be16 joined;             // ranks here so far
+  Be16 missing;            // lowest rank not here, kAggregatorRank for none
+  SessionState state;
+  std::uint8_t reserved;
+};
+
+enum class RefuseReason : std::uint8_t {
+  kVersion = 1,
+  kCodec = 2,
+  kWorld = 3,
+  kRank = 4,
+  kRankTaken = 5,
+  kValues = 6,
+  kWindow = 7,
+  kShift = 8,
+  kRounding = 9,
+  kSeed = 10,
+  kPool = 11,
+  kTooManyJobs = 12,
+  kTooManyWorkers = 13,
+  kJobRunning = 14,
+  kNoMemory = 15,
+};
+
+struct RefuseBody {
+  Be64 instance;  // echoed
+  Be64 yours;
+  Be64 ours;  // the session's or the aggregator's number, where the reason has one
+  RefuseReason reason;
+  std::uint8_t reserved[7];
+};
+
+struct PendingBody {
+  Be16 missing;        // lowest rank whose contribution is not here
+  Be16 missing_count;  // ranks whose contribution is not here
+};
+
+enum class AbortReason : std::uint8_t {
+  kUnknownSession = 1,  // no such job or epoch here: the aggregator restarted, or the job did
+  kMemberLeft = 2,      // `rank` left while others wait for it
+  kMemberSilent = 3,    // `rank` sent nothing for the member time-out
+  kMismatch = 4,        // `rank` and `other_rank` submitted different operations
+  kSuperseded = 5,      // the job has formed anew without this worker
+};
+
+struct AbortBody {
+  Be64 fingerprint;        // kMismatch: what `rank` submitted
+  Be64 other_fingerprint;  // kMismatch: what `other_rank` submitted
+  Be32 operation;          // kMismatch: the operation index `rank` sent
+  Be32 other_operation;    // kMismatch: the operation index `other_rank` sent
+  Be16 rank;
+  Be16 other_rank;
+  AbortReason reason;
+  std::uint8_t reserved[3];
+};
+
+static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 28);
+static_assert(sizeof(WelcomeBody) == 36 && sizeof(RefuseBody) == 32);
+static_assert(sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
+
+/// Bytes a control packet of `type` needs after its header; 0 for kData and kResult.
+[[nodiscard]] constexpr std::size_t body_size(Type type) {
+  switch (type) {
+    case Type::kHello: return sizeof(HelloBody);
+    case Type::kOffer: return sizeof(OfferBody);
+    case Type::kJoin: return sizeof(JoinBody);
+    case Type::kWelcome: return sizeof(WelcomeBody);
+    case Type::kRefuse: return sizeof(RefuseBody);
+    case Type::kPending: return sizeof(PendingBody);
+    case Type::kAbort: return sizeof(AbortBody);
+    case Type::kLeave:
+    case Type::kHeartbeat:
+    case Type::kProbe:
+    case Type::kData:
+    case Type::kResult: return 0;
+  }
+  return 0;
+}
+
+// --- Sizes ---
+
+inline constexpr std::size_t kIpUdpBytes = 28;     // IPv4 without options, and UDP
+inline constexpr std::size_t kTrailerBytes = 20;   // room kept for authentication
+inline constexpr std::size_t kValuesMultiple = 128;  // a packet's values: the generator's group
+inline constexpr std::size_t kMinValues = 128;
+inline constexpr std::size_t kMaxValues = 8832;    // what MTU 9000 carries
+
+/// The most values a packet can carry over a path of `mtu` bytes: 1408 at 1500, 8832 at 9000;
+/// 0 when the path cannot carry even kMinValues.
+[[nodiscard]] constexpr std::size_t values_for_mtu(std::size_t mtu) {
+  constexpr std::size_t overhead = kIpUdpBytes + sizeof(Header) + kTrailerBytes;
+  if (mtu < overhead + kMinValues) return 0;
+  const std::size_t values = (mtu - overhead) / kValuesMultiple * kValuesMultiple;
+  return values < kMaxValues ? values : kMaxValues;
+}
+static_assert(values_for_mtu(1500) == 1408 && values_for_mtu(9000) == kMaxValues);
+
+/// Length of the largest datagram of a session with `values` values a packet; JOIN and HELLO
+/// are padded to it.
+[[nodiscard]] constexpr std::size_t datagram_size(std::size_t values) {
+  return sizeof(Header) + values + kTrailerBytes;
+}
+
+// --- Reading ---
+
+/// Why a datagram is not a natagg packet. The first nine rows of the aggregator's counters.
+enum class Reject : std::uint8_t {
+  kNone = 0,
+  kTooShort,      // shorter than its header or body
+  kBadMagic,
+  kBadVersion,
+  kBadType,
+  kBadLength,     // DATA or RESULT: not header + count values + trailer
+  kBadCount,      // DATA or RESULT: no values, or more than a packet may carry
+  kBadCodec,
+  kBadOperation,  // element + count is beyond the fingerprint's length
+  kUnauthenticated,  // the authentication flag is set where none is configured
+};
+inline constexpr std::size_t kRejects = 10;
+
+/// Checks everything about `datagram` that needs no state. Reads no byte beyond it; anything
+/// not known to be right is rejected.
+[[nodiscard]] Reject validate(std::span<const std::byte> datagram);
+
+/// The header of a datagram of at least sizeof(Header) bytes.
+[[nodiscard]] Header read_header(std::span<const std::byte> datagram);
+
+/// The values of a valid kData or kResult packet.
+[[nodiscard]] std::span<const std::uint8_t> payload(std::span<const std::byte> datagram);
+
+/// The body of a valid control packet of the type that has it.
+template <typename Body>
+[[nodiscard]] Body read_body(std::span<const std::byte> datagram) {
+  static_assert(alignof(Body) == 1);
+  Body body;
+  __builtin_memcpy(&body, datagram.data() + sizeof(Header), sizeof(Body));
+  return body;
+}
+
+/// A header with magic, version and type set and all else zero.
+[[nodiscard]] constexpr Header make_header(Type type) {
+  Header header{};
+  header.magic = Be16{kMagic};
+  header.version = kVersion;
+  header.type = type;
+  return header;
+}
+
+// --- Names, for logs, counters and errors ---
+
+[[nodiscard]] std::string_view to_string(Type type);
+[[nodiscard]] std::string_view to_string(Reject reject);
+[[nodiscard]] std::string_view to_string(RefuseReason reason);
+[[nodiscard]] std::string_view to_string(AbortReason reason);
+
+/// "DATA job 7 epoch 3 rank 2 slot 5 seq 4294967045 op 0 element 1408 count 1408 shift 0 flags 0x00".
+[[nodiscard]] std::string to_string(const Header& header);
+
+}  // namespace natagg::proto

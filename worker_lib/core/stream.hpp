@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// A stream is the whole worker protocol for one rank of one job, over all shards of its pool of
+// aggregators, as a state machine: datagrams, submissions and the time go in, datagrams to send
+// and completions come out. It knows no socket, thread or clock. One thread at a time.
+//
+// Life: discover each aggregator's shards and the path's packet size (HELLO, OFFER), join every
+// shard (JOIN, WELCOME), then run operations (DATA, RESULT) until close() or a failure. A failure
+// is final: it completes every operation in flight, and the job must be joined anew.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "natagg/status.h"
+#include "proto/endpoint.hpp"
+#include "proto/kernels.hpp"
+#include "proto/operation.hpp"
+#include "proto/packet.hpp"
+
+namespace natagg::worker {
+
+/// Nanoseconds of any monotonic clock.
+using Time = std::int64_t;
+inline constexpr Time kNever = INT64_MAX;
+
+struct StreamConfig {
+  std::vector<proto::Endpoint> aggregators;  // the pool: each one's first shard; same on all ranks
+  std::uint32_t job = 0;
+  std::uint16_t rank = 0;
+  std::uint16_t world = 1;
+  std::uint64_t seed = 0;  // of the job's randomness; same on all ranks
+  proto::Rounding rounding = proto::Rounding::kStochastic;
+  int shift = 0;                // see nat8::kMaxShift; same on all ranks
+  std::uint64_t instance = 1;   // random in production; tells this object from a restarted one
+  std::uint16_t values = 0;     // a packet; 0: the most that every path carries
+  std::size_t mtu = 1500;       // of this host's link towards the aggregators
+  std::uint16_t window = 256;   // proposed slots a shard, a power of two
+  std::size_t in_flight = 256;  // packets under way in all, at least 1: what receive buffers hold
+  Time connect_deadline = kNever;
+  Time min_rto = 5'000'000;
+  Time max_rto = 500'000'000;
+  Time heartbeat_interval = 100'000'000;
+  Time aggregator_timeout = 1'500'000'000;  // silence after which an aggregator counts as lost
+  std::uint32_t first_operation = 0;
+  const Kernels* kernels = nullptr;  // nullptr: default_kernels()
+};
+
+/// One datagram to send. Its bytes stay valid and unchanged until the stream's next call.
+struct Outgoing {
+  proto::Endpoint to;
+  std::span<const std::byte> datagram;
+};
+
+/// An all-reduce. `in` and `out` hold operation.length values of operation.type, may be equal but
+/// not overlap otherwise, and stay the stream's until the completion is polled.
+struct Submission {
+  proto::Operation operation;
+  const void* in = nullptr;
+  void* out = nullptr;
+  Time deadline = kNever;
+};
+
+struct Completion {
+  std::uint64_t id = 0;  // as submit() returned it
+  natagg_status status = NATAGG_OK;
+};
+
+/// Why a stream failed. `message` names rank, chunk, aggregator and numbers.
+struct Failure {
+  natagg_status status = NATAGG_OK;
+  int rank = -1;  // the rank at fault, -1 when it is none
+  std::string message;
+};
+
+struct StreamStats {
+  std::uint64_t data_packets = 0;      // DATA sent, with retransmissions
+  std::uint64_t retransmissions = 0;
+  std::uint64_t result_packets = 0;    // RESULT received and used
+  std::uint64_t duplicate_results = 0;
+  std::uint64_t rejected_packets = 0;  // malformed, foreign, stale
+  std::uint64_t bytes_sent = 0;        // UDP payload, all types
+  std::uint64_t bytes_received = 0;
+  std::uint64_t multicast_results = 0;
+  Time smoothed_rtt = 0;               // largest of the shards'
+  nat8::Tally encoded;                 // of this rank's input values
+  std::uint16_t values = 0;            // agreed a packet
+  std::uint16_t window = 0;            // agreed slots, the least of the shards'
+  std::uint16_t shards = 0;            // of the whole pool
+};
+
+class Stream {
+ public:
+  enum class State : std::uint8_t { kConnecting, kReady, kClosing, kClosed, kFailed };
+
+  /// Throws std::invalid_argument naming the field when `config` is out of range.
+  Stream(StreamConfig config, Time now);
+  ~Stream();
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+
+  [[nodiscard]] State state() const;
+
+  /// Why state() is kFailed.
+  [[nodiscard]] const Failure& failure() const;
+
+  /// Queues an operation and returns its id; ids count up from 0. Allowed in every state: before
+  /// kReady it waits, after kFailed or close() it completes at once with that status. Length 0
+  /// completes at once.
+  std::uint64_t submit(const Submission& submission, Time now);
+
+  /// Takes one datagram that arrived from `source`.
+  void receive(std::span<const std::byte> datagram, const proto::Endpoint& source, Time now);
+
+  /// Fills `out` with datagrams to send now and returns how many; call again until 0. Also lets
+  /// time pass: retransmissions, heartbeats and deadlines happen here. Receive everything that
+  /// has arrived first, so that a process that was descheduled does not retransmit in vain.
+  [[nodiscard]] std::size_t transmit(Time now, std::span<Outgoing> out);
+
+  /// When transmit() next has something to do, unless a datagram or submission comes first.
+  [[nodiscard]] Time next_event() const;
+
+  /// The next operation that has ended, if any.
+  [[nodiscard]] std::optional<Completion> poll_completion();
+
+  /// Multicast groups to listen to; it grows while connecting. Datagrams from them enter through
+  /// receive() with the aggregator's own address as source, like all others.
+  [[nodiscard]] std::span<const proto::Endpoint> groups() const;
+
+  /// Leaves the job: pending operations complete with NATAGG_CLOSED, aggregators are told, and
+  /// the state becomes kClosed when they confirm or after a short wait.
+  void close(Time now);
+
+  [[nodiscard]] const StreamStats& stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace natagg::worker
