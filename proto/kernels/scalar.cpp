@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The reference, one element at a time; also the head and tail of the vector kernels.
+
+#include <array>
+
+#include "proto/kernels/implementations.hpp"
+
+namespace natagg {
+namespace {
+
+/// R for consecutive elements. Draws the coarse fractions a group at a time, and the fine ones
+/// only where they can matter.
+class Fractions {
+ public:
+  Fractions(const proto::RoundingKey& key, std::uint64_t first) : key_(key), element_(first) {}
+
+  /// Calls `round` with the next element's fraction and returns its byte. `round` must be pure.
+  template <typename Round>
+  std::uint8_t next(const Round& round, nat8::Tally& tally) {
+    const std::uint64_t element = element_++;
+    if (key_.mode == proto::Rounding::kNearest) return round(std::uint64_t{1} << 63, tally);
+    const std::uint64_t low = std::uint64_t{coarse(element)} << 48;
+    nat8::Tally tally_low;
+    nat8::Tally tally_high;
+    const std::uint8_t byte = round(low, tally_low);
+    if (byte != round(low | kFineMask, tally_high)) {
+      return round(low | proto::random_fine(key_, element), tally);
+    }
+    tally += tally_low;
+    return byte;
+  }
+
+ private:
+  static constexpr std::uint64_t kFineMask = 0xFFFF'FFFF'FFFF;
+
+  std::uint16_t coarse(std::uint64_t element) {
+    const std::uint64_t i = element % proto::kRandomGroup;
+    const std::uint64_t group = element / proto::kRandomGroup;
+    if (group != group_ || !drawn_) {
+      for (std::uint64_t lane = 0; lane < blocks_.size(); ++lane) {
+        blocks_[lane] = proto::philox4x32(
+            proto::coarse_counter(key_, group * proto::kRandomGroup + lane), key_.philox_key());
+      }
+      group_ = group;
+      drawn_ = true;
+    }
+    return static_cast<std::uint16_t>(blocks_[i % 16][i / 32] >> (16 * (i / 16 % 2)));
+  }
+
+  const proto::RoundingKey& key_;
+  std::uint64_t element_;
+  std::uint64_t group_ = 0;
+  bool drawn_ = false;
+  std::array<proto::PhiloxCounter, 16> blocks_{};
+};
+
+void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+  Fractions fractions(key, first);
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = fractions.next(
+        [&](std::uint64_t fraction, nat8::Tally& t) {
+          return nat8::encode(in[i], shift, fraction, t);
+        },
+        tally);
+  }
+}
+
+void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count,
+                std::uint64_t first, const proto::RoundingKey& key, nat8::Tally& tally) {
+  Fractions fractions(key, first);
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = fractions.next(
+        [&](std::uint64_t fraction, nat8::Tally& t) {
+          return nat8::recompress(slot[i], fraction, t);
+        },
+        tally);
+  }
+}
+
+void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = nat8::decode_float(in[i], shift, divisor);
+}
+
+Scan scan(const std::uint8_t* in, std::size_t count) {
+  Scan result;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint8_t byte = in[i];
+    const auto code = static_cast<std::uint8_t>(byte & 0x3F);
+    if ((byte & nat8::kFlag) == 0 && code > result.largest_code) result.largest_code = code;
+    result.any_special |= nat8::is_special(byte);
+    result.malformed |= !nat8::is_valid(byte);
+  }
+  return result;
+}
+
+void store(const std::uint8_t* in, std::int64_t* slot, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) slot[i] = nat8::addend(in[i]);
+}
+
+void accumulate(const std::uint8_t* in, std::int64_t* slot, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) slot[i] += nat8::addend(in[i]);
+}
+
+void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* carry,
+                     std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t addend = nat8::addend(in[i]);
+    const auto before = static_cast<std::uint64_t>(slot[i]);
+    const std::uint64_t after = before + static_cast<std::uint64_t>(addend);
+    slot[i] = static_cast<std::int64_t>(after);
+    const int carry_out = (after < before ? 1 : 0) - (addend < 0 ? 1 : 0);
+    carry[i] = static_cast<std::int16_t>(carry[i] + carry_out);
+  }
+}
+
+}  // namespace
+
+constinit const Kernels kScalarKernels = {
+    .name = "scalar",
+    .supported = scalar_supported,
+    .encode_f32 = encode_f32,
+    .decode_f32 = decode_f32,
+    .scan = scan,
+    .store = store,
+    .accumulate = accumulate,
+    .accumulate_wide = accumulate_wide,
+    .recompress = recompress,
+};
+
+}  // namespace natagg
