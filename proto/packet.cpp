@@ -98,7 +98,7 @@ std::string_view to_string(Reject reject) {
 
 std::string_view to_string(RefuseReason reason) {
   switch (reason) {
-    case RefuseReason::kVersion: return "protocol version";
+    case RefuseReason::kProtocolVersion: return "protocol version";
     case RefuseReason::kCodec: return "codec";
     case RefuseReason::kWorld: return "world size";
     case RefuseReason::kRank: return "rank outside the world";

@@ -123,7 +123,7 @@ struct WelcomeBody {
 };
 
 enum class RefuseReason : std::uint8_t {
-  kVersion = 1,
+  kProtocolVersion = 1,
   kCodec = 2,
   kWorld = 3,
   kRank = 4,

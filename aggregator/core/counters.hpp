@@ -90,7 +90,8 @@ inline constexpr std::array kCounters = {
     CounterInfo{Counter::kDeparted, "departed", "answered ABORT: a member is gone"},
     CounterInfo{Counter::kContributions, "contributions", "chunks added to slots"},
     CounterInfo{Counter::kResults, "results", "slots finished"},
-    CounterInfo{Counter::kCachedResults, "cached_results", "finished chunks sent again to one rank"},
+    CounterInfo{Counter::kCachedResults, "cached_results",
+                "finished chunks sent again to one rank"},
     CounterInfo{Counter::kPendingReplies, "pending_replies", "duplicates answered PENDING"},
     CounterInfo{Counter::kWideSlots, "wide_slots", "slots that took 80-bit sums"},
     CounterInfo{Counter::kJoins, "joins", "JOIN packets accepted"},
@@ -99,7 +100,8 @@ inline constexpr std::array kCounters = {
     CounterInfo{Counter::kLeaves, "leaves", "members that left"},
     CounterInfo{Counter::kSilentMembers, "silent_members", "members that fell silent"},
     CounterInfo{Counter::kAborts, "aborts", "sessions aborted"},
-    CounterInfo{Counter::kValuesClipped, "values_clipped", "result values clipped to the largest code"},
+    CounterInfo{Counter::kValuesClipped, "values_clipped",
+                "result values clipped to the largest code"},
     CounterInfo{Counter::kValuesZero, "values_zero", "result values that are zero"},
     CounterInfo{Counter::kValuesInf, "values_inf", "result values that are infinite"},
     CounterInfo{Counter::kValuesNan, "values_nan", "result values that are NaN"},
@@ -119,7 +121,9 @@ static_assert(static_cast<int>(Counter::kUnauthenticated) ==
 /// One writer, the shard's lcore; other threads read a copy that its owner publishes.
 class Counters {
  public:
-  void add(Counter counter, std::uint64_t n = 1) { values_[static_cast<std::size_t>(counter)] += n; }
+  void add(Counter counter, std::uint64_t n = 1) {
+    values_[static_cast<std::size_t>(counter)] += n;
+  }
   void add(proto::Reject reject) { ++values_[static_cast<std::size_t>(reject)]; }
   [[nodiscard]] std::uint64_t operator[](Counter counter) const {
     return values_[static_cast<std::size_t>(counter)];

@@ -11,46 +11,11 @@
 #include <span>
 
 #include "aggregator/core/counters.hpp"
-#include "proto/endpoint.hpp"
-#include "proto/kernels.hpp"
-#include "proto/packet.hpp"
+#include "aggregator/core/outbox.hpp"
+#include "aggregator/core/peer.hpp"
+#include "aggregator/core/shard_config.hpp"
 
 namespace natagg::aggregator {
-
-/// Nanoseconds of any monotonic clock.
-using Time = std::int64_t;
-
-/// Where a datagram came from, and how to send one back. Two peers are the same when their
-/// endpoints are; `link` is the I/O layer's own (source MAC, VLAN tag), kept and returned unread.
-struct Peer {
-  proto::Endpoint endpoint;
-  std::uint64_t link = 0;
-};
-
-struct ShardConfig {
-  std::uint16_t index = 0;   // of this shard in its aggregator
-  std::uint16_t shards = 1;  // of this aggregator
-  std::uint16_t max_jobs = 16;
-  std::uint16_t max_workers = 1024;
-  std::uint16_t max_window = 256;  // slots a session, a power of two
-  std::uint16_t max_values = proto::kMaxValues;  // a packet; bounded by the device's MTU
-  Time member_timeout = 1'500'000'000;  // silence after which a member counts as dead
-  Time forming_timeout = 1'000'000'000;  // silence after which a rank loses its place while forming
-  Time probe_wait = 100'000'000;  // how long a full session waits for multicast to be heard
-  std::uint32_t multicast_address = 0;  // first group of the range; job j uses + j % 256; 0: never
-  std::uint16_t multicast_port = 0;
-  std::uint32_t first_epoch = 1;  // random in production, so that epochs outlive a restart
-  std::uint32_t first_sequence = 0xFFFF'FF00;  // near the wrap, so that every job crosses it
-  const Kernels* kernels = nullptr;  // nullptr: default_kernels()
-};
-
-/// One datagram for one or more destinations. Each gets head followed by body.
-struct Outgoing {
-  std::span<const Peer> to;
-  std::span<const std::byte> head;
-  std::span<const std::uint8_t> body;  // a result's values, or empty
-  std::size_t padding = 0;             // zero bytes after head and body
-};
 
 class Shard {
  public:

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Whom a shard talks to, and when.
+#pragma once
+
+#include <cstdint>
+
+#include "proto/endpoint.hpp"
+
+namespace natagg::aggregator {
+
+/// Nanoseconds of any monotonic clock.
+using Time = std::int64_t;
+
+/// Where a datagram came from, and how to send one back. Two peers are the same when their
+/// endpoints are; `link` is the I/O layer's own (source MAC, VLAN tag), kept and returned unread.
+struct Peer {
+  proto::Endpoint endpoint;
+  std::uint64_t link = 0;
+};
+
+}  // namespace natagg::aggregator

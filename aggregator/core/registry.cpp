@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "aggregator/core/registry.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace natagg::aggregator {
+
+using proto::Be16;
+using proto::Be32;
+using proto::Be64;
+using proto::Header;
+using proto::RefuseReason;
+using proto::Reject;
+using proto::Type;
+
+namespace {
+
+proto::WelcomeBody welcome_body(const Session& session, proto::SessionState state,
+                                std::uint64_t instance) {
+  return {.instance = Be64{instance},
+          .members = Be64{session.members_digest()},
+          .first_sequence = Be32{session.first_sequence()},
+          .multicast_address = Be32{session.group().address},
+          .multicast_port = Be16{session.group().port},
+          .values = Be16{session.terms().values},
+          .window = Be16{session.terms().window},
+          .joined = Be16{session.joined()},
+          .missing = Be16{session.missing()},
+          .state = state,
+          .reserved = 0};
+}
+
+}  // namespace
+
+/// A header for the sender of `request`, about the same job.
+Header answer(const Header& request, Type type) {
+  Header header = proto::make_header(type);
+  header.job = request.job;
+  header.epoch = request.epoch;
+  header.rank = request.rank;
+  return header;
+}
+
+Header session_header(const Job& job, const Session& session, Type type) {
+  Header header = proto::make_header(type);
+  header.job = Be32{job.id};
+  header.epoch = Be32{session.epoch()};
+  header.rank = Be16{proto::kAggregatorRank};
+  header.shift = session.terms().shift;
+  return header;
+}
+
+proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank) {
+  proto::AbortBody body{};
+  body.reason = reason;
+  body.rank = Be16{rank};
+  body.other_rank = Be16{proto::kAggregatorRank};
+  return body;
+}
+
+Registry::Registry(const ShardConfig& config, const Kernels& kernels, Counters& counters,
+                   Outbox& outbox)
+    : config_(config),
+      kernels_(kernels),
+      counters_(counters),
+      outbox_(outbox),
+      next_epoch_(config.first_epoch) {
+  jobs_.reserve(config.max_jobs);
+}
+
+void Registry::tick(Time now) {
+  for (Job& job : jobs_) {
+    if (outbox_.full()) break;
+    if (job.forming) tick_forming(job, now);
+    if (job.running && !outbox_.full()) tick_running(job, now);
+  }
+  std::erase_if(jobs_, [](const Job& job) { return !job.running && !job.forming; });
+}
+
+Registry::Found Registry::find_member(const Header& header, const Peer& source, Time now) {
+  Job* job = find_job(header.job.value());
+  if (job == nullptr || !job->running) {
+    counters_.add(Counter::kUnknownSession);
+    send_abort(header, source,
+               abort_body(proto::AbortReason::kUnknownSession, proto::kAggregatorRank));
+    return {};
+  }
+  Session& session = *job->running;
+  if (header.epoch.value() != session.epoch()) {
+    counters_.add(Counter::kStaleEpoch);
+    send_abort(header, source, abort_body(proto::AbortReason::kSuperseded, proto::kAggregatorRank));
+    return {};
+  }
+  const std::uint16_t rank = header.rank.value();
+  if (rank >= session.terms().world) {
+    counters_.add(Counter::kBadRank);
+    return {};
+  }
+  Member* member = session.member(rank, source);
+  if (member == nullptr) {
+    counters_.add(Counter::kWrongSource);
+    return {};
+  }
+  session.heard(*member, source, now);
+  return {job, &session, member};
+}
+
+void Registry::on_heartbeat(const Header& header, const Peer& source, Time now) {
+  const auto [job, session, member] = find_member(header, source, now);
+  if (member == nullptr) return;
+  if (session->aborted()) return send_abort(header, source, *session->aborted());
+  outbox_.add(source, answer(header, Type::kHeartbeat));
+}
+
+void Registry::on_leave(const Header& header, const Peer& source) {
+  // Echoed whatever is known of the sender, so that a worker can always close at once.
+  outbox_.add(source, answer(header, Type::kLeave));
+  Job* job = find_job(header.job.value());
+  if (job == nullptr) return;
+  const std::uint16_t rank = header.rank.value();
+  const auto member_of = [&](std::optional<Session>& session) -> Member* {
+    if (!session || header.epoch.value() != session->epoch()) return nullptr;
+    return rank < session->terms().world ? session->member(rank, source) : nullptr;
+  };
+  if (Member* member = member_of(job->forming)) job->forming->withdraw(*member);
+  const Member* member = member_of(job->running);
+  if (member == nullptr || member->gone) return;
+  Session& session = *job->running;
+  counters_.add(Counter::kLeaves);
+  session.depart(rank);
+  if (session.slots().any_open_without(rank)) {
+    abort(*job, session, abort_body(proto::AbortReason::kMemberLeft, rank));
+  }
+}
+
+void Registry::abort(const Job& job, Session& session, const proto::AbortBody& body) {
+  if (session.aborted()) return;
+  counters_.add(Counter::kAborts);
+  session.abort(body);
+  outbox_.add(session.everybody(), session_header(job, session, Type::kAbort), body);
+}
+
+void Registry::send_abort(const Header& request, const Peer& source, const proto::AbortBody& body) {
+  outbox_.add(source, answer(request, Type::kAbort), body);
+}
+
+void Registry::tick_running(Job& job, Time now) {
+  Session& session = *job.running;
+  std::optional<std::uint16_t> first_silent;
+  while (const auto rank = session.find_silent(now, config_.member_timeout)) {
+    counters_.add(Counter::kSilentMembers);
+    session.depart(*rank);
+    if (!first_silent) first_silent = rank;
+  }
+  if (session.deserted()) {
+    job.running.reset();
+  } else if (first_silent) {
+    abort(job, session, abort_body(proto::AbortReason::kMemberSilent, *first_silent));
+  }
+}
+
+void Registry::on_hello(const Header& header, std::span<const std::byte> datagram,
+                        const Peer& source) {
+  const auto hello = proto::read_body<proto::HelloBody>(datagram);
+  const proto::OfferBody offer{.instance = hello.instance,
+                               .shards = Be16{config_.shards},
+                               .max_values = Be16{config_.max_values},
+                               .max_window = Be16{config_.max_window},
+                               .max_workers = Be16{config_.max_workers}};
+  // As long as the question when that leaves room, so that it probes the path both ways and
+  // never amplifies.
+  if (datagram.size() < sizeof(Header) + sizeof(offer)) return;
+  Outgoing& outgoing = outbox_.add(source, answer(header, Type::kOffer), offer);
+  outgoing.padding = datagram.size() - outgoing.head.size();
+}
+
+void Registry::on_join(const Header& header, std::span<const std::byte> datagram,
+                       const Peer& source, Time now) {
+  const auto body = proto::read_body<proto::JoinBody>(datagram);
+  const std::uint16_t rank = header.rank.value();
+  Terms terms{.seed = body.seed.value(),
+              .world = body.world.value(),
+              .shard = body.shard.value(),
+              .shards = body.shards.value(),
+              .values = body.values.value(),
+              .window = body.window.value(),
+              .rounding = body.rounding,
+              .shift = header.shift,
+              .values_pinned = (body.flags & proto::kJoinValuesPinned) != 0};
+  if (datagram.size() < proto::datagram_size(terms.values)) {
+    counters_.add(Counter::kBadTerms);
+    return;
+  }
+  const std::uint64_t instance = body.instance.value();
+  if (auto refusal = check_terms(rank, terms)) return refuse(header, source, instance, *refusal);
+  terms.window = std::min(terms.window, config_.max_window);
+
+  Job* job = find_job(header.job.value());
+  if (job != nullptr && job->running) {
+    Session& session = *job->running;
+    Member* member = session.terms().world > rank ? session.member(rank, source) : nullptr;
+    if (member != nullptr && !member->gone && member->instance == instance) {
+      session.heard(*member, source, now);
+      return welcome(*job, session, proto::SessionState::kReady, source, instance, datagram.size());
+    }
+    if (session.whole()) {
+      return refuse(header, source, instance,
+                    {RefuseReason::kJobRunning, terms.world, session.terms().world});
+    }
+  }
+  if (job == nullptr) {
+    if (jobs_.size() == config_.max_jobs) {
+      return refuse(header, source, instance, {RefuseReason::kTooManyJobs, 0, config_.max_jobs});
+    }
+    job = &jobs_.emplace_back(Job{.id = header.job.value(), .running = {}, .forming = {}});
+  }
+  if (!job->forming) job->forming.emplace(take_epoch(), terms, group_of(job->id, terms));
+  Session& session = *job->forming;
+  const bool hears_multicast = (header.flags & proto::kFlagMulticast) != 0;
+  const bool was_full = session.full();
+  if (auto refusal = session.join(rank, instance, terms, source, hears_multicast, now,
+                                  config_.forming_timeout)) {
+    return refuse(header, source, instance, *refusal);
+  }
+  counters_.add(Counter::kJoins);
+  if (session.full() && session.multicast_settled()) return make_ready(*job);
+  welcome(*job, session, proto::SessionState::kForming, source, instance, datagram.size());
+  if (session.full() && !was_full) send_probe(*job, session);
+}
+
+std::optional<Refusal> Registry::check_terms(std::uint16_t rank, const Terms& terms) const {
+  using enum RefuseReason;
+  if (terms.world == 0) return Refusal{kWorld, 0, 1};
+  if (terms.world > config_.max_workers) {
+    return Refusal{kTooManyWorkers, terms.world, config_.max_workers};
+  }
+  if (rank >= terms.world) return Refusal{kRank, rank, terms.world};
+  if (terms.values < proto::kMinValues || terms.values % proto::kValuesMultiple != 0 ||
+      terms.values > config_.max_values) {
+    return Refusal{kValues, terms.values, config_.max_values};
+  }
+  if (!std::has_single_bit(terms.window)) {
+    return Refusal{kWindow, terms.window, config_.max_window};
+  }
+  if (terms.shift > nat8::kMaxShift || terms.shift < -nat8::kMaxShift) {
+    return Refusal{kShift, static_cast<std::uint64_t>(terms.shift), nat8::kMaxShift};
+  }
+  if (terms.rounding > 1) return Refusal{kRounding, terms.rounding, 1};
+  if (terms.shard >= terms.shards) return Refusal{kPool, terms.shard, terms.shards};
+  return std::nullopt;
+}
+
+void Registry::welcome(const Job& job, const Session& session, proto::SessionState state,
+                       const Peer& source, std::uint64_t instance, std::size_t length) {
+  Outgoing& outgoing = outbox_.add(source, session_header(job, session, Type::kWelcome),
+                                   welcome_body(session, state, instance));
+  outgoing.padding = length - outgoing.head.size();
+}
+
+void Registry::send_probe(const Job& job, const Session& session) {
+  const Peer group{.endpoint = session.group(), .link = 0};
+  Header header = session_header(job, session, Type::kProbe);
+  header.flags |= proto::kFlagMulticast;
+  Outgoing& outgoing = outbox_.add(group, header);
+  outgoing.padding = proto::datagram_size(session.terms().values) - outgoing.head.size();
+}
+
+void Registry::refuse(const Header& request, const Peer& source, std::uint64_t instance,
+                      const Refusal& refusal) {
+  counters_.add(Counter::kRefusals);
+  const proto::RefuseBody body{.instance = Be64{instance},
+                               .yours = Be64{refusal.yours},
+                               .ours = Be64{refusal.ours},
+                               .reason = refusal.reason,
+                               .reserved = {}};
+  outbox_.add(source, answer(request, Type::kRefuse), body);
+}
+
+void Registry::refuse_foreign(std::span<const std::byte> datagram, const Peer& source,
+                              Reject reject) {
+  if (reject != Reject::kBadVersion && reject != Reject::kBadCodec) return;
+  if (datagram.size() < sizeof(Header) + sizeof(proto::RefuseBody)) return;
+  const Header header = proto::read_header(datagram);
+  if (header.type != Type::kHello && header.type != Type::kJoin) return;
+  const std::uint64_t instance = proto::read_body<proto::HelloBody>(datagram).instance.value();
+  if (reject == Reject::kBadVersion) {
+    refuse(header, source, instance,
+           {RefuseReason::kProtocolVersion, header.version, proto::kVersion});
+  } else {
+    refuse(header, source, instance,
+           {RefuseReason::kCodec, static_cast<std::uint64_t>(header.flags >> 4),
+            static_cast<std::uint64_t>(proto::Codec::kNat8)});
+  }
+}
+
+void Registry::tick_forming(Job& job, Time now) {
+  Session& session = *job.forming;
+  session.evict_silent(now, config_.forming_timeout);
+  if (session.deserted()) {
+    job.forming.reset();
+  } else if (session.full()) {
+    if (now - session.full_since() >= config_.probe_wait) {
+      make_ready(job);
+    } else {
+      send_probe(job, session);
+    }
+  }
+}
+
+void Registry::make_ready(Job& job) {
+  Session& session = *job.forming;
+  try {
+    session.make_ready(config_.first_sequence, kernels_);
+  } catch (const std::bad_alloc&) {
+    counters_.add(Counter::kRefusals);
+    const proto::RefuseBody body{.instance = Be64{},
+                                 .yours = Be64{},
+                                 .ours = Be64{},
+                                 .reason = RefuseReason::kNoMemory,
+                                 .reserved = {}};
+    failed_ = std::move(job.forming);
+    job.forming.reset();
+    outbox_.add(failed_->everybody(), session_header(job, *failed_, Type::kRefuse), body);
+    return;
+  }
+  counters_.add(Counter::kSessions);
+  job.running = std::move(job.forming);
+  job.forming.reset();
+  outbox_.add(job.running->everybody(), session_header(job, *job.running, Type::kWelcome),
+              welcome_body(*job.running, proto::SessionState::kReady, 0));
+}
+
+std::uint32_t Registry::take_epoch() {
+  if (next_epoch_ == 0) ++next_epoch_;  // 0 means none
+  return next_epoch_++;
+}
+
+proto::Endpoint Registry::group_of(std::uint32_t job, const Terms& terms) const {
+  if (config_.multicast_address == 0 || terms.world < 2) return {};
+  return {config_.multicast_address + job % 256, config_.multicast_port};
+}
+
+Job* Registry::find_job(std::uint32_t id) {
+  const auto job = std::find_if(jobs_.begin(), jobs_.end(),
+                                [id](const Job& candidate) { return candidate.id == id; });
+  return job != jobs_.end() ? &*job : nullptr;
+}
+
+}  // namespace natagg::aggregator

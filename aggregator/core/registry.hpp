@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Who is in which job: discovery, joining, leaving and liveness, for one shard.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "aggregator/core/counters.hpp"
+#include "aggregator/core/outbox.hpp"
+#include "aggregator/core/session.hpp"
+#include "aggregator/core/shard_config.hpp"
+#include "proto/packet.hpp"
+
+namespace natagg::aggregator {
+
+/// A job has at most one session that runs and one that is to follow it.
+struct Job {
+  std::uint32_t id = 0;
+  std::optional<Session> running;
+  std::optional<Session> forming;
+};
+
+/// A header for the sender of `request`, about the same job.
+[[nodiscard]] proto::Header answer(const proto::Header& request, proto::Type type);
+
+/// A header for all members of a session.
+[[nodiscard]] proto::Header session_header(const Job& job, const Session& session,
+                                           proto::Type type);
+
+/// An abort that `rank` is the cause of.
+[[nodiscard]] proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank);
+
+class Registry {
+ public:
+  /// `counters` and `outbox` are the shard's and outlive the registry.
+  Registry(const ShardConfig& config, const Kernels& kernels, Counters& counters, Outbox& outbox);
+
+  struct Found {
+    Job* job = nullptr;
+    Session* session = nullptr;
+    Member* member = nullptr;
+  };
+
+  /// The running session's member that sent this packet. All null, and the packet counted and if
+  /// need be answered, when there is none.
+  Found find_member(const proto::Header& header, const Peer& source, Time now);
+
+  void on_hello(const proto::Header& header, std::span<const std::byte> datagram,
+                const Peer& source);
+  void on_join(const proto::Header& header, std::span<const std::byte> datagram, const Peer& source,
+               Time now);
+  void on_heartbeat(const proto::Header& header, const Peer& source, Time now);
+  void on_leave(const proto::Header& header, const Peer& source);
+
+  /// Tells a worker that speaks another version or codec, which it could not find out otherwise.
+  /// Magic, version, type and the instance's place are the same in every version.
+  void refuse_foreign(std::span<const std::byte> datagram, const Peer& source,
+                      proto::Reject reject);
+
+  /// Ends a session and tells its members.
+  void abort(const Job& job, Session& session, const proto::AbortBody& body);
+  void send_abort(const proto::Header& request, const Peer& source, const proto::AbortBody& body);
+
+  void tick(Time now);
+
+  [[nodiscard]] std::span<const Job> jobs() const { return jobs_; }
+
+ private:
+  [[nodiscard]] std::optional<Refusal> check_terms(std::uint16_t rank, const Terms& terms) const;
+  void welcome(const Job& job, const Session& session, proto::SessionState state,
+               const Peer& source, std::uint64_t instance, std::size_t length);
+  void send_probe(const Job& job, const Session& session);
+  void refuse(const proto::Header& request, const Peer& source, std::uint64_t instance,
+              const Refusal& refusal);
+  void make_ready(Job& job);
+  void tick_forming(Job& job, Time now);
+  void tick_running(Job& job, Time now);
+  [[nodiscard]] std::uint32_t take_epoch();
+  [[nodiscard]] proto::Endpoint group_of(std::uint32_t job, const Terms& terms) const;
+  [[nodiscard]] Job* find_job(std::uint32_t id);
+
+  const ShardConfig& config_;
+  const Kernels& kernels_;
+  Counters& counters_;
+  Outbox& outbox_;
+  std::vector<Job> jobs_;
+  std::optional<Session> failed_;  // kept until its refusal is sent
+  std::uint32_t next_epoch_;
+};
+
+}  // namespace natagg::aggregator

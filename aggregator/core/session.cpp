@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "aggregator/core/session.hpp"
+
+#include <algorithm>
+
+namespace natagg::aggregator {
+namespace {
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+Session::Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group)
+    : epoch_(epoch), terms_(terms), group_(group), members_(terms.world) {
+  everybody_.reserve(terms.world);
+  result_peers_.reserve(terms.world + 1U);
+}
+
+std::optional<Refusal> Session::compare(const Terms& terms) const {
+  using enum proto::RefuseReason;
+  if (terms.world != terms_.world) return Refusal{kWorld, terms.world, terms_.world};
+  if (terms.seed != terms_.seed) return Refusal{kSeed, terms.seed, terms_.seed};
+  if (terms.rounding != terms_.rounding) {
+    return Refusal{kRounding, terms.rounding, terms_.rounding};
+  }
+  if (terms.shift != terms_.shift) {
+    return Refusal{kShift, static_cast<std::uint64_t>(terms.shift),
+                   static_cast<std::uint64_t>(terms_.shift)};
+  }
+  if (terms.shards != terms_.shards) return Refusal{kPool, terms.shards, terms_.shards};
+  if (terms.shard != terms_.shard) return Refusal{kPool, terms.shard, terms_.shard};
+  if ((terms_.values_pinned && terms.values < terms_.values) ||
+      (terms.values_pinned && terms.values > terms_.values)) {
+    return Refusal{kValues, terms.values, terms_.values};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance, const Terms& terms,
+                                     const Peer& peer, bool hears_multicast, Time now,
+                                     Time timeout) {
+  Member& m = members_[rank];
+  if (m.joined && m.instance != instance && now - m.last_heard < timeout) {
+    return Refusal{proto::RefuseReason::kRankTaken, rank, m.peer.endpoint.address};
+  }
+  if (auto refusal = compare(terms)) return refusal;
+  terms_.values = std::min(terms.values, terms_.values);
+  terms_.values_pinned |= terms.values_pinned;
+  terms_.window = std::min(terms.window, terms_.window);
+  if (!m.joined) {
+    ++joined_;
+    if (full()) full_since_ = now;
+  }
+  hears_multicast |= m.hears_multicast && m.instance == instance;
+  m = {.peer = peer,
+       .instance = instance,
+       .last_heard = now,
+       .joined = true,
+       .gone = false,
+       .hears_multicast = hears_multicast};
+  return std::nullopt;
+}
+
+void Session::evict_silent(Time now, Time timeout) {
+  for (Member& m : members_) {
+    if (m.joined && now - m.last_heard >= timeout) withdraw(m);
+  }
+}
+
+void Session::withdraw(Member& m) {
+  m = {};
+  --joined_;
+}
+
+bool Session::multicast_settled() const {
+  return group_.address == 0 || std::all_of(members_.begin(), members_.end(),
+                                            [](const Member& m) { return m.hears_multicast; });
+}
+
+void Session::make_ready(std::uint32_t first_sequence, const Kernels& kernels) {
+  const proto::RoundingKey key{.seed = terms_.seed,
+                               .operation = 0,
+                               .who = proto::kAggregatorRank,
+                               .mode = static_cast<proto::Rounding>(terms_.rounding)};
+  list_peers();
+  first_sequence_ = first_sequence;
+  slots_.emplace(terms_.window, terms_.values, terms_.world, first_sequence, key, kernels);
+}
+
+Member* Session::member(std::uint16_t rank, const Peer& source) {
+  Member& m = members_[rank];
+  return m.joined && m.peer.endpoint == source.endpoint ? &m : nullptr;
+}
+
+void Session::heard(Member& m, const Peer& source, Time now) {
+  m.last_heard = now;
+  if (m.peer.link == source.link) return;
+  m.peer.link = source.link;
+  list_peers();
+}
+
+void Session::depart(std::uint16_t rank) {
+  Member& m = members_[rank];
+  if (m.gone) return;
+  m.gone = true;
+  --joined_;
+  if (!departed_) departed_ = rank;
+  list_peers();
+}
+
+std::optional<std::uint16_t> Session::find_silent(Time now, Time timeout) const {
+  const auto silent = std::find_if(members_.begin(), members_.end(), [&](const Member& m) {
+    return !m.gone && now - m.last_heard >= timeout;
+  });
+  if (silent == members_.end()) return std::nullopt;
+  return static_cast<std::uint16_t>(silent - members_.begin());
+}
+
+void Session::abort(const proto::AbortBody& body) {
+  if (!aborted_) aborted_ = body;
+}
+
+std::uint16_t Session::missing() const {
+  const auto absent = std::find_if(members_.begin(), members_.end(),
+                                   [](const Member& m) { return !m.joined || m.gone; });
+  if (absent == members_.end()) return proto::kAggregatorRank;
+  return static_cast<std::uint16_t>(absent - members_.begin());
+}
+
+std::uint64_t Session::members_digest() const {
+  std::uint64_t digest = 0;
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    if (members_[rank].joined) digest += mix(members_[rank].instance + mix(rank + 1));
+  }
+  return digest;
+}
+
+void Session::list_peers() {
+  everybody_.clear();
+  result_peers_.clear();
+  for (const Member& m : members_) {
+    if (m.gone) continue;
+    everybody_.push_back(m.peer);
+    if (!m.hears_multicast) result_peers_.push_back(m.peer);
+  }
+  if (result_peers_.size() < everybody_.size()) {
+    result_peers_.push_back({.endpoint = group_, .link = 0});
+  }
+}
+
+}  // namespace natagg::aggregator

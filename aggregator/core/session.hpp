@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// A session is one epoch of one job on one shard: its terms, its members and, once every rank has
+// joined, its slots. It is forming until then; afterwards it is whole until a member leaves or
+// falls silent. Only a session that is no longer whole can be replaced by a new one, so nobody can
+// push out a job that is running.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "aggregator/core/peer.hpp"
+#include "aggregator/core/slot.hpp"
+#include "proto/packet.hpp"
+
+namespace natagg::aggregator {
+
+/// What every JOIN of a session must agree on, or lower: values and window.
+struct Terms {
+  std::uint64_t seed = 0;
+  std::uint16_t world = 0;
+  std::uint16_t shard = 0;
+  std::uint16_t shards = 0;
+  std::uint16_t values = 0;
+  std::uint16_t window = 0;
+  std::uint8_t rounding = 0;
+  std::int8_t shift = 0;
+  bool values_pinned = false;
+};
+
+struct Refusal {
+  proto::RefuseReason reason;
+  std::uint64_t yours = 0;
+  std::uint64_t ours = 0;
+};
+
+struct Member {
+  Peer peer;
+  std::uint64_t instance = 0;
+  Time last_heard = 0;
+  bool joined = false;
+  bool gone = false;  // left or fell silent
+  bool hears_multicast = false;
+};
+
+class Session {
+ public:
+  Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group);
+
+  // --- Forming ---
+
+  /// Takes a JOIN: gives `rank` to `instance`, or refreshes it, and lowers the terms that are
+  /// negotiable. Refused, and nothing changed, when the terms differ or while another instance
+  /// that was heard within `timeout` has the rank.
+  [[nodiscard]] std::optional<Refusal> join(std::uint16_t rank, std::uint64_t instance,
+                                            const Terms& terms, const Peer& peer,
+                                            bool hears_multicast, Time now, Time timeout);
+
+  /// Frees the ranks of those not heard within `timeout`.
+  void evict_silent(Time now, Time timeout);
+
+  /// Frees the rank of a member that gave up joining.
+  void withdraw(Member& member);
+
+  [[nodiscard]] bool full() const { return joined_ == terms_.world; }
+  [[nodiscard]] Time full_since() const { return full_since_; }
+  [[nodiscard]] bool multicast_settled() const;
+
+  /// Makes a full session ready. Throws std::bad_alloc.
+  void make_ready(std::uint32_t first_sequence, const Kernels& kernels);
+
+  // --- Ready ---
+
+  /// The member that sent a packet with this rank from this source, or nullptr.
+  [[nodiscard]] Member* member(std::uint16_t rank, const Peer& source);
+
+  /// A packet from `member` arrived, perhaps over another link than before.
+  void heard(Member& member, const Peer& source, Time now);
+
+  /// `rank` is gone from now on.
+  void depart(std::uint16_t rank);
+
+  /// A rank not heard within `timeout` that is not gone yet.
+  [[nodiscard]] std::optional<std::uint16_t> find_silent(Time now, Time timeout) const;
+
+  /// Ends the session for good; the first cause is kept.
+  void abort(const proto::AbortBody& body);
+
+  [[nodiscard]] const std::optional<proto::AbortBody>& aborted() const { return aborted_; }
+  [[nodiscard]] std::optional<std::uint16_t> departed() const { return departed_; }
+  [[nodiscard]] bool whole() const { return !aborted_ && !departed_; }
+  [[nodiscard]] bool deserted() const { return joined_ == 0; }
+
+  // --- Either ---
+
+  [[nodiscard]] const Terms& terms() const { return terms_; }
+  [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
+  [[nodiscard]] std::uint32_t first_sequence() const { return first_sequence_; }
+  [[nodiscard]] const proto::Endpoint& group() const { return group_; }
+  [[nodiscard]] const Member& member(std::uint16_t rank) const { return members_[rank]; }
+  [[nodiscard]] std::uint16_t joined() const { return joined_; }
+  [[nodiscard]] std::uint16_t missing() const;  // lowest rank not here, kAggregatorRank for none
+  [[nodiscard]] std::uint64_t members_digest() const;
+
+  /// Everybody who is here, by unicast.
+  [[nodiscard]] std::span<const Peer> everybody() const { return everybody_; }
+  /// Where a result goes: the group for those who hear it, each of the others by unicast.
+  [[nodiscard]] std::span<const Peer> result_peers() const { return result_peers_; }
+
+  [[nodiscard]] SlotTable& slots() { return *slots_; }
+  [[nodiscard]] const SlotTable& slots() const { return *slots_; }
+
+ private:
+  [[nodiscard]] std::optional<Refusal> compare(const Terms& terms) const;
+  void list_peers();
+
+  std::uint32_t epoch_;
+  Terms terms_;
+  proto::Endpoint group_;  // address 0: none
+  std::uint32_t first_sequence_ = 0;
+  std::uint16_t joined_ = 0;
+  Time full_since_ = 0;
+  std::vector<Member> members_;
+  std::vector<Peer> everybody_;
+  std::vector<Peer> result_peers_;
+  std::optional<SlotTable> slots_;
+  std::optional<std::uint16_t> departed_;
+  std::optional<proto::AbortBody> aborted_;
+};
+
+}  // namespace natagg::aggregator

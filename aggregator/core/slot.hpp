@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The slots of one session on one shard. A slot's life:
+//
+//   finished s-W --first DATA of s--> open s --DATA of every other rank--> finished s --> ...
+//
+// where W is the window. A rank sends chunk s only after it has the result of s-W, so when the
+// first DATA of s arrives every rank has contributed to s-W, and when the first DATA of s+W
+// arrives every rank has the result of s-W. Two cached results a slot are therefore enough to
+// answer every retransmission that a correct rank can make.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "proto/kernels.hpp"
+#include "proto/packet.hpp"
+#include "proto/rounding.hpp"
+
+namespace natagg::aggregator {
+
+/// What all ranks must agree on for one chunk.
+struct Chunk {
+  std::uint64_t element = 0;
+  std::uint64_t fingerprint = 0;
+  std::uint32_t operation = 0;
+  std::uint16_t count = 0;
+
+  bool operator==(const Chunk&) const = default;
+};
+
+/// A finished chunk: its recompressed sum and what its packet's header says.
+struct Result {
+  Chunk chunk;
+  std::span<const std::uint8_t> bytes;
+  bool specials = false;
+};
+
+class SlotTable {
+ public:
+  /// Where a sequence number stands in its slot's life.
+  enum class Position : std::uint8_t {
+    kNext,      // opens the slot
+    kOpen,      // belongs to the open chunk
+    kFinished,  // its result is cached
+    kStale,     // finished so long ago that every rank has its result
+    kEarly,     // may not be sent yet: the chunk before it is open
+  };
+
+  /// `window` slots, a power of two, of up to `values` values from `world` ranks. The rounding
+  /// key's operation is filled in a chunk at a time. Throws std::bad_alloc.
+  SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t world,
+            std::uint32_t first_sequence, const proto::RoundingKey& key, const Kernels& kernels);
+
+  [[nodiscard]] Position locate(std::uint32_t sequence) const;
+
+  /// Opens the slot of `sequence`, which locate() found to be kNext.
+  void open(std::uint32_t sequence, const Chunk& chunk, std::uint16_t opener);
+
+  // The rest concerns the slot of `sequence`, which locate() found to be kOpen ...
+  [[nodiscard]] bool has_contributed(std::uint32_t sequence, std::uint16_t rank) const;
+  [[nodiscard]] const Chunk& chunk(std::uint32_t sequence) const { return slot(sequence).chunk; }
+  [[nodiscard]] std::uint16_t opener(std::uint32_t sequence) const { return slot(sequence).opener; }
+  [[nodiscard]] proto::PendingBody pending(std::uint32_t sequence) const;
+
+  /// Adds the contribution of `rank`, which has not contributed yet. True when it was the last:
+  /// the slot is then finished and its result cached.
+  bool contribute(std::uint32_t sequence, std::uint16_t rank, std::span<const std::uint8_t> bytes,
+                  const Scan& scan, nat8::Tally& tally);
+
+  [[nodiscard]] bool is_wide(std::uint32_t sequence) const { return slot(sequence).wide; }
+
+  // ... or kFinished. Valid until the slot is opened again twice.
+  [[nodiscard]] Result result(std::uint32_t sequence) const;
+
+  /// True when a chunk is open to which `rank` has not contributed.
+  [[nodiscard]] bool any_open_without(std::uint16_t rank) const;
+
+  [[nodiscard]] std::size_t open_slots() const { return open_slots_; }
+  [[nodiscard]] std::uint32_t window() const { return mask_ + 1; }
+
+ private:
+  struct Cached {
+    Chunk chunk;
+    bool valid = false;
+    bool specials = false;
+  };
+
+  struct Slot {
+    std::uint32_t sequence = 0;  // of the open chunk, else of the last finished one
+    std::uint16_t contributions = 0;
+    std::uint16_t opener = 0;
+    std::uint8_t version = 0;  // which cached result the open or last chunk writes
+    bool open = false;
+    bool wide = false;        // sums are 80 bits: carry holds the upper 16
+    bool specials = false;    // the special map is in use
+    std::uint64_t bound = 0;  // no sum's magnitude can exceed it; saturates at 2^63
+    Chunk chunk;
+    Cached cached[2];
+  };
+
+  struct AlignedDelete {
+    void operator()(void* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  template <typename T>
+  using AlignedArray = std::unique_ptr<T[], AlignedDelete>;
+  template <typename T>
+  static AlignedArray<T> allocate(std::size_t n);
+
+  [[nodiscard]] Slot& slot(std::uint32_t sequence) { return slots_[sequence & mask_]; }
+  [[nodiscard]] const Slot& slot(std::uint32_t sequence) const { return slots_[sequence & mask_]; }
+  [[nodiscard]] std::size_t offset(std::uint32_t sequence) const {
+    return std::size_t{sequence & mask_} * stride_;
+  }
+  [[nodiscard]] std::uint8_t* cached_bytes(std::uint32_t sequence, unsigned version) const {
+    return results_.get() + 2 * offset(sequence) + version * stride_;
+  }
+  void widen(Slot& slot, std::int64_t* sums, std::int16_t* carry) const;
+  void merge_specials(Slot& slot, std::uint8_t* map, std::span<const std::uint8_t> bytes) const;
+  void finish(std::uint32_t sequence, nat8::Tally& tally);
+
+  std::uint32_t mask_;
+  std::size_t stride_;  // values
+  std::uint16_t world_;
+  std::size_t bitmap_words_;
+  proto::RoundingKey key_;
+  const Kernels* kernels_;
+  std::size_t open_slots_ = 0;
+  std::vector<Slot> slots_;
+  std::vector<std::uint64_t> contributed_;  // bitmap_words_ a slot
+  AlignedArray<std::int64_t> sums_;
+  AlignedArray<std::int16_t> carries_;
+  AlignedArray<std::uint8_t> specials_;  // a special byte, or 0 for a finite sum
+  AlignedArray<std::uint8_t> results_;   // two versions a slot
+};
+
+}  // namespace natagg::aggregator
