@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "simulation/aggregator_host.hpp"
+
+#include <algorithm>
+
+namespace natagg::simulation {
+namespace {
+
+constexpr Time kTickInterval = 10 * kMillisecond;
+
+// A shard that still has something to send after so many ticks at one time is spinning.
+constexpr int kMaxTicksAtOnce = 10'000;
+
+/// Stands for what the I/O layer knows of a peer; a shard must hand it back.
+std::uint64_t link_of(const proto::Endpoint& endpoint) {
+  return std::uint64_t{endpoint.address} << 16 | endpoint.port;
+}
+
+}  // namespace
+
+AggregatorHost::AggregatorHost(const aggregator::ShardConfig& config, std::uint16_t shards,
+                               const proto::Endpoint& first, Time start_time)
+    : config_(config), shard_count_(shards), first_(first), next_tick_(start_time) {
+  start(config.first_epoch);
+}
+
+void AggregatorHost::start(std::uint32_t first_epoch) {
+  shards_.clear();
+  aggregator::ShardConfig config = config_;
+  config.shards = shard_count_;
+  config.first_epoch = first_epoch;
+  for (config.index = 0; config.index < shard_count_; ++config.index) shards_.emplace_back(config);
+}
+
+void AggregatorHost::restart(Time now, std::uint32_t first_epoch) {
+  start(first_epoch);
+  next_tick_ = now;
+  alive_ = true;
+}
+
+bool AggregatorHost::owns(const proto::Endpoint& endpoint) const {
+  return endpoint.address == first_.address && endpoint.port >= first_.port &&
+         endpoint.port - first_.port < shard_count_;
+}
+
+void AggregatorHost::deliver(const Packet& packet, Time now, Network& network) {
+  if (!alive_ || !owns(packet.to)) return;
+  const auto shard = static_cast<std::size_t>(packet.to.port - first_.port);
+  const aggregator::Peer source{.endpoint = packet.from, .link = link_of(packet.from)};
+  send(shard, shards_[shard].receive(packet.datagram, source, now), now, network);
+}
+
+void AggregatorHost::tick(Time now, Network& network) {
+  next_tick_ = now + kTickInterval;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    int ticks = 0;
+    for (;;) {
+      const std::span<const aggregator::Outgoing> outgoing = shards_[i].tick(now);
+      if (outgoing.empty()) break;
+      send(i, outgoing, now, network);
+      if (++ticks > kMaxTicksAtOnce) {
+        violations_.push_back("shard " + std::to_string(i) + " spins in tick()");
+        alive_ = false;
+        return;
+      }
+    }
+  }
+}
+
+void AggregatorHost::send(std::size_t shard, std::span<const aggregator::Outgoing> outgoing,
+                          Time now, Network& network) {
+  const proto::Endpoint from{first_.address, static_cast<std::uint16_t>(first_.port + shard)};
+  for (const aggregator::Outgoing& out : outgoing) {
+    const auto body = std::as_bytes(out.body);
+    datagram_.assign(out.head.begin(), out.head.end());
+    datagram_.insert(datagram_.end(), body.begin(), body.end());
+    datagram_.resize(datagram_.size() + out.padding);
+    for (const aggregator::Peer& peer : out.to) {
+      const bool group = peer.endpoint.address >> 28 == 0xE;
+      if (!group && peer.link != link_of(peer.endpoint)) {
+        violations_.push_back("shard " + std::to_string(shard) + " loses the link of " +
+                              to_string(peer.endpoint));
+      }
+      network.send(from, peer.endpoint, datagram_, now);
+    }
+  }
+}
+
+bool AggregatorHost::idle() const {
+  return std::ranges::all_of(shards_, [](const aggregator::Shard& shard) {
+    const aggregator::Shard::Usage usage = shard.usage();
+    return usage.jobs == 0 && usage.ready_sessions == 0 && usage.open_slots == 0;
+  });
+}
+
+std::uint64_t AggregatorHost::count(aggregator::Counter counter) const {
+  std::uint64_t sum = 0;
+  for (const aggregator::Shard& shard : shards_) sum += shard.counters()[counter];
+  return sum;
+}
+
+}  // namespace natagg::simulation

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "simulation/play.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "support/reference.hpp"
+
+namespace natagg::simulation {
+namespace {
+
+constexpr std::uint32_t kMulticastRange = 0xEFC0'0000;  // 239.192.0.0
+constexpr std::uint16_t kMulticastPort = 5000;
+// Beyond any sensible retry of LEAVE, and the shards' own time-outs.
+constexpr Time kCloseLimit = 10 * kSecond;
+
+const Kernels* kernels_named(const std::string& name) {
+  return name.empty() ? nullptr : find_kernels(name);
+}
+
+bool identical(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+/// Equal bits, except that any NaN stands for any other.
+bool equal(float a, float b) {
+  if (std::isnan(a) && std::isnan(b)) return true;
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
+std::string operation_of_rank(std::size_t index, std::size_t rank) {
+  return "operation " + std::to_string(index) + " of rank " + std::to_string(rank);
+}
+
+/// More than any scenario may take: joining, stragglers, and for every packet of the job a share
+/// of the time-outs that loss brings.
+Time time_limit(const Scenario& scenario) {
+  Time latest = 0;
+  Time packets = 0;
+  for (const WorkerPlan& worker : scenario.workers) {
+    latest = std::max(latest, worker.submit_at.back());
+    if (worker.pause_to != kNever) latest = std::max(latest, worker.pause_to);
+  }
+  for (const OperationPlan& operation : scenario.operations) {
+    packets += static_cast<Time>(operation.length / 128 + 1);
+  }
+  const Time path = scenario.network.delay + scenario.network.jitter;
+  const bool faulty = scenario.network.loss + scenario.network.reordering > 0;
+  return latest + 2 * kSecond + 8 * packets * path +
+         (faulty ? 10 * kSecond + packets * 200 * kMillisecond : 0);
+}
+
+}  // namespace
+
+worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
+                                   const std::vector<proto::Endpoint>& pool) {
+  const WorkerPlan& plan = scenario.workers[rank];
+  worker::StreamConfig config;
+  config.aggregators = pool;
+  config.rank = static_cast<std::uint16_t>(rank);
+  config.world = static_cast<std::uint16_t>(scenario.workers.size());
+  config.seed = scenario.seed;
+  config.rounding = scenario.rounding;
+  config.shift = scenario.shift;
+  config.values = scenario.values;
+  config.mtu = plan.mtu;
+  config.window = plan.window;
+  config.in_flight = plan.in_flight;
+  config.first_operation = scenario.first_operation;
+  config.kernels = kernels_named(plan.kernels);
+  return config;
+}
+
+aggregator::ShardConfig shard_config(const Scenario& scenario) {
+  aggregator::ShardConfig config;
+  config.max_values = scenario.max_values;
+  config.max_window = scenario.max_window;
+  config.multicast_address = scenario.multicast ? kMulticastRange : 0;
+  config.multicast_port = scenario.multicast ? kMulticastPort : std::uint16_t{0};
+  config.first_epoch = scenario.first_epoch;
+  config.first_sequence = scenario.first_sequence;
+  config.kernels = kernels_named(scenario.aggregator_kernels);
+  return config;
+}
+
+void add_aggregators(World& world, const Scenario& scenario) {
+  for (int i = 0; i < scenario.aggregators; ++i) {
+    world.add_aggregator(shard_config(scenario), scenario.shards);
+  }
+}
+
+std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t job,
+                        std::uint64_t instances) {
+  const std::size_t first = world.workers().size();
+  for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
+    const WorkerPlan& plan = scenario.workers[rank];
+    worker::StreamConfig config = stream_config(scenario, rank, world.pool());
+    config.job = job;
+    config.instance = instances * 1'000'003 + rank;
+    WorkerHost& host = world.add_worker(config, world.now() + plan.start);
+    world.network().set_path_mtu(host.self(), plan.path_mtu);
+    if (!plan.hears_multicast) world.network().deafen(host.self());
+    if (plan.pause_from != kNever) {
+      host.add_pause({world.now() + plan.pause_from, world.now() + plan.pause_to});
+    }
+    for (std::size_t i = 0; i < scenario.operations.size(); ++i) {
+      const OperationPlan& operation = scenario.operations[i];
+      Job script;
+      script.operation.length = operation.length;
+      script.operation.reduction = operation.reduction;
+      script.input = input(scenario, i, rank);
+      script.in_place = operation.in_place;
+      script.after_previous = scenario.one_at_a_time;
+      script.submit_at = world.now() + plan.submit_at[i];
+      host.add_job(std::move(script));
+    }
+    if (scenario.close_early) host.close_when_done();
+  }
+  return first;
+}
+
+std::vector<std::string> check_results(World& world, const Scenario& scenario, std::size_t first) {
+  std::vector<std::string> violations;
+  for (std::size_t index = 0; index < scenario.operations.size(); ++index) {
+    std::vector<std::vector<float>> inputs;
+    for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
+      inputs.push_back(world.worker(first + rank).jobs()[index].input);
+    }
+    const std::vector<float> expected = reference::all_reduce(
+        inputs, {.seed = scenario.seed,
+                 .operation = scenario.first_operation + static_cast<std::uint32_t>(index),
+                 .rounding = scenario.rounding,
+                 .shift = scenario.shift,
+                 .reduction = scenario.operations[index].reduction});
+    for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
+      const WorkerHost& host = world.worker(first + rank);
+      const Job& job = host.jobs()[index];
+      if (!job.status) {
+        violations.push_back(operation_of_rank(index, rank) + " does not end; stream state " +
+                             (host.started()
+                                  ? std::to_string(static_cast<int>(host.stream().state()))
+                                  : "not started"));
+        continue;
+      }
+      if (*job.status != NATAGG_OK) {
+        violations.push_back(operation_of_rank(index, rank) + " ends with status " +
+                             std::to_string(*job.status) + ": " + host.stream().failure().message);
+        continue;
+      }
+      const auto [mine, theirs] = std::ranges::mismatch(job.output, expected, equal);
+      if (theirs != expected.end()) {
+        violations.push_back(operation_of_rank(index, rank) + " has " + std::to_string(*mine) +
+                             " for " + std::to_string(*theirs) + " at element " +
+                             std::to_string(theirs - expected.begin()));
+      }
+      if (!identical(job.output, world.worker(first).jobs()[index].output)) {
+        violations.push_back(operation_of_rank(index, rank) + " differs from rank 0's");
+      }
+    }
+  }
+  return violations;
+}
+
+Outcome play(const Scenario& scenario, std::ostream* trace) {
+  World world(scenario.network, scenario.seed, trace);
+  const Time begin = world.now();
+  add_aggregators(world, scenario);
+  const std::size_t first = add_workers(world, scenario);
+
+  Outcome outcome;
+  world.run_until([&] { return world.workers_done(); }, begin + time_limit(scenario));
+  outcome.duration = world.now() - begin;
+  outcome.violations = check_results(world, scenario, first);
+  for (const Job& job : world.worker(first).jobs()) outcome.results.push_back(job.output);
+
+  for (WorkerHost& host : world.workers()) host.close_when_done();
+  const auto all_over = [&] { return world.workers_closed() && world.aggregators_idle(); };
+  if (!world.run_until(all_over, world.now() + kCloseLimit)) {
+    outcome.violations.push_back(world.workers_closed() ? "an aggregator does not become idle"
+                                                        : "a worker does not close");
+  }
+  for (const std::string& violation : world.violations()) outcome.violations.push_back(violation);
+  for (const WorkerHost& host : world.workers()) {
+    if (!host.started()) continue;
+    const worker::StreamStats& stats = host.stream().stats();
+    outcome.data_packets += stats.data_packets;
+    outcome.retransmissions += stats.retransmissions;
+    outcome.duplicate_results += stats.duplicate_results;
+    outcome.multicast_results += stats.multicast_results;
+  }
+  return outcome;
+}
+
+}  // namespace natagg::simulation
