@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The C interface: checks arguments, turns exceptions into statuses, and copies.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "natagg/natagg.h"
+#include "proto/operation.hpp"
+#include "worker_lib/error.hpp"
+#include "worker_lib/options.hpp"
+#include "worker_lib/worker.hpp"
+
+using natagg::worker::Error;
+
+struct natagg_worker {
+  explicit natagg_worker(const natagg::worker::WorkerConfig& config) : impl(config) {}
+
+  natagg::worker::Worker impl;
+  std::mutex mutex;
+  std::string refusal;  // of the last call that was refused
+};
+
+namespace {
+
+void copy_text(std::string_view text, char* buffer, std::size_t size) {
+  if (buffer == nullptr || size == 0) return;
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::memcpy(buffer, text.data(), length);
+  buffer[length] = '\0';
+}
+
+/// Runs `body`; the exception it throws becomes a status and goes to `report` as a text.
+template <typename Body, typename Report>
+natagg_status guarded(Body&& body, Report&& report) noexcept {
+  try {
+    try {
+      body();
+      return NATAGG_OK;
+    } catch (const Error& error) {
+      report(error.what());
+      return error.status();
+    } catch (const std::bad_alloc&) {
+      report("out of memory");
+      return NATAGG_NO_MEMORY;
+    } catch (const std::invalid_argument& error) {
+      report(error.what());
+      return NATAGG_INVALID_ARGUMENT;
+    } catch (const std::exception& error) {
+      report(error.what());
+      return NATAGG_SYSTEM_ERROR;
+    }
+  } catch (...) {  // the report itself found no memory
+    return NATAGG_NO_MEMORY;
+  }
+}
+
+/// The caller's options, with defaults for members that its version does not know.
+natagg_options complete(const natagg_options& given) {
+  natagg_options options = natagg::worker::default_options();
+  if (given.size < sizeof given.size || given.size > sizeof options) {
+    throw Error(NATAGG_INVALID_ARGUMENT, "options: size is " + std::to_string(given.size) +
+                                             " where this library, version " + natagg_version() +
+                                             ", knows at most " + std::to_string(sizeof options) +
+                                             "; natagg_options_init() sets it");
+  }
+  std::memcpy(&options, &given, given.size);
+  return options;
+}
+
+/// Types whose kernels this version has. Bytes a value, 0 for all others.
+std::size_t value_bytes(natagg_type type) {
+  return type == NATAGG_FLOAT32 ? sizeof(float) : 0;
+}
+
+std::string_view type_name(natagg_type type) {
+  switch (type) {
+    case NATAGG_FLOAT32: return "float32";
+    case NATAGG_FLOAT64: return "float64";
+    case NATAGG_FLOAT16: return "float16";
+    case NATAGG_BFLOAT16: return "bfloat16";
+    case NATAGG_TYPE_32_BITS: break;
+  }
+  return "";
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(NATAGG_INVALID_ARGUMENT, "allreduce: " + why);
+}
+
+std::size_t check_type(natagg_type type) {
+  const std::size_t bytes = value_bytes(type);
+  if (bytes != 0) return bytes;
+  const std::string_view name = type_name(type);
+  if (name.empty()) refuse("there is no type " + std::to_string(type));
+  refuse("this version reduces float32 only, not " + std::string(name));
+}
+
+void check_buffers(const void* in, const void* out, std::uint64_t count, std::size_t value_size) {
+  if (count > natagg::proto::kMaxLength) {
+    refuse(std::to_string(count) + " values are more than 2^56 - 1");
+  }
+  if (count == 0 || (in == out && in != nullptr)) return;
+  if (in == nullptr || out == nullptr) {
+    refuse(std::string(in == nullptr ? "in" : "out") + " is NULL with " + std::to_string(count) +
+           " values");
+  }
+  const auto a = reinterpret_cast<std::uintptr_t>(in);
+  const auto b = reinterpret_cast<std::uintptr_t>(out);
+  if ((a < b ? b - a : a - b) / value_size < count)
+    refuse("in and out overlap without being equal");
+}
+
+natagg::proto::Operation make_operation(std::uint64_t count, natagg_type type,
+                                        natagg_reduction reduction) {
+  if (reduction != NATAGG_SUM && reduction != NATAGG_AVERAGE) {
+    refuse("there is no reduction " + std::to_string(reduction));
+  }
+  return {.length = count,
+          .type = static_cast<natagg::proto::DataType>(type),
+          .reduction = static_cast<natagg::proto::Reduction>(reduction)};
+}
+
+natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
+  natagg_statistics out{};
+  out.size = sizeof out;
+  out.data_packets = stats.stream.data_packets;
+  out.retransmissions = stats.stream.retransmissions;
+  out.result_packets = stats.stream.result_packets;
+  out.duplicate_results = stats.stream.duplicate_results;
+  out.rejected_packets = stats.stream.rejected_packets;
+  out.multicast_results = stats.stream.multicast_results;
+  out.bytes_sent = stats.stream.bytes_sent;
+  out.bytes_received = stats.stream.bytes_received;
+  out.kernel_drops = stats.transport.kernel_drops;
+  out.send_failures = stats.transport.send_failures;
+  out.injected_losses = stats.transport.injected_losses;
+  out.values_clipped = stats.stream.encoded.clipped;
+  out.values_flushed = stats.stream.encoded.flushed;
+  out.values_zero = stats.stream.encoded.zeros;
+  out.values_inf = stats.stream.encoded.infs;
+  out.values_nan = stats.stream.encoded.nans;
+  out.round_trip_ns = static_cast<std::uint64_t>(stats.stream.smoothed_rtt);
+  out.receive_buffer_bytes = stats.receive_buffer_bytes;
+  out.packets_in_flight = static_cast<std::uint32_t>(stats.in_flight);
+  out.mtu = static_cast<std::uint32_t>(stats.mtu);
+  out.values_per_packet = stats.stream.values;
+  out.window = stats.stream.window;
+  out.shards = stats.stream.shards;
+  out.multicast_groups = static_cast<std::uint32_t>(stats.groups);
+  return out;
+}
+
+}  // namespace
+
+natagg_status natagg_options_init(natagg_options* options, size_t size) {
+  if (options == nullptr || size < sizeof options->size || size > sizeof *options) {
+    return NATAGG_INVALID_ARGUMENT;
+  }
+  natagg_options defaults = natagg::worker::default_options();
+  defaults.size = size;
+  std::memcpy(options, &defaults, size);
+  return NATAGG_OK;
+}
+
+natagg_status natagg_connect(const natagg_options* options, natagg_worker** worker, char* error,
+                             size_t error_size) {
+  copy_text("", error, error_size);
+  if (worker != nullptr) *worker = nullptr;
+  return guarded(
+      [&] {
+        if (options == nullptr || worker == nullptr) {
+          throw Error(NATAGG_INVALID_ARGUMENT, "connect: options or worker is NULL");
+        }
+        *worker = new natagg_worker(natagg::worker::make_config(complete(*options)));
+      },
+      [&](const char* text) { copy_text(text, error, error_size); });
+}
+
+natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void* out,
+                                     uint64_t count, natagg_type type, natagg_reduction reduction,
+                                     natagg_request* request) {
+  if (request != nullptr) *request = 0;
+  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
+  return guarded(
+      [&] {
+        if (request == nullptr) refuse("request is NULL");
+        check_buffers(in, out, count, check_type(type));
+        *request = worker->impl.submit(make_operation(count, type, reduction), in, out);
+      },
+      [&](const char* text) {
+        const std::lock_guard lock(worker->mutex);
+        worker->refusal = text;
+      });
+}
+
+natagg_status natagg_wait(natagg_worker* worker, natagg_request request, int64_t timeout_us) {
+  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
+  constexpr int64_t longest_us = 365LL * 24 * 3600 * 1'000'000;  // fits nanoseconds
+  if (timeout_us < 0) return worker->impl.wait(request, std::nullopt);
+  return worker->impl.wait(request, std::min(timeout_us, longest_us) * 1000);
+}
+
+natagg_status natagg_test(natagg_worker* worker, natagg_request request) {
+  return natagg_wait(worker, request, 0);
+}
+
+natagg_status natagg_allreduce(natagg_worker* worker, const void* in, void* out, uint64_t count,
+                               natagg_type type, natagg_reduction reduction) {
+  natagg_request request = 0;
+  const natagg_status status =
+      natagg_allreduce_async(worker, in, out, count, type, reduction, &request);
+  return status == NATAGG_OK ? natagg_wait(worker, request, -1) : status;
+}
+
+void natagg_shutdown(natagg_worker* worker) {
+  if (worker != nullptr) worker->impl.shutdown();
+}
+
+void natagg_close(natagg_worker* worker) {
+  delete worker;
+}
+
+natagg_status natagg_error_message(natagg_worker* worker, char* buffer, size_t size,
+                                   int32_t* rank) {
+  copy_text("", buffer, size);
+  if (rank != nullptr) *rank = -1;
+  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
+  natagg_status result = NATAGG_OK;
+  const natagg_status status = guarded(
+      [&] {
+        const natagg::worker::Failure failure = worker->impl.failure();
+        if (failure.status == NATAGG_OK) {
+          const std::lock_guard lock(worker->mutex);
+          copy_text(worker->refusal, buffer, size);
+          return;
+        }
+        copy_text(failure.message, buffer, size);
+        if (rank != nullptr) *rank = failure.rank;
+        result = failure.status;
+      },
+      [](const char*) {});
+  return status == NATAGG_OK ? result : status;
+}
+
+natagg_status natagg_get_statistics(natagg_worker* worker, natagg_statistics* statistics) {
+  if (worker == nullptr || statistics == nullptr || statistics->size < sizeof statistics->size ||
+      statistics->size > sizeof *statistics) {
+    return NATAGG_INVALID_ARGUMENT;
+  }
+  return guarded(
+      [&] {
+        const std::size_t size = statistics->size;
+        natagg_statistics all = convert(worker->impl.stats());
+        all.size = size;
+        std::memcpy(statistics, &all, size);
+      },
+      [](const char*) {});
+}
+
+const char* natagg_status_string(natagg_status status) {
+  switch (status) {
+    case NATAGG_OK: return "done";
+    case NATAGG_IN_PROGRESS: return "in progress";
+    case NATAGG_INVALID_ARGUMENT: return "invalid argument";
+    case NATAGG_TIMED_OUT: return "timed out";
+    case NATAGG_REFUSED: return "refused by the aggregator";
+    case NATAGG_RANK_LOST: return "another rank was lost";
+    case NATAGG_MISMATCH: return "ranks submitted different operations";
+    case NATAGG_AGGREGATOR_LOST: return "an aggregator was lost";
+    case NATAGG_CLOSED: return "the worker was closed";
+    case NATAGG_NO_MEMORY: return "out of memory";
+    case NATAGG_SYSTEM_ERROR: return "a system call failed";
+  }
+  return "unknown status";
+}
+
+const char* natagg_version() {
+  return NATAGG_LIBRARY_VERSION;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026, the natagg authors */
+
+/* The C interface of libnatagg-worker: all-reduce of gradients through a pool of aggregators.
+ *
+ * A worker is one rank of one job. Each worker has one thread of its own, which does all the work
+ * on the network; a process may hold any number of workers.
+ *
+ *   natagg_options options;
+ *   natagg_options_init(&options, sizeof options);
+ *   options.aggregators = "10.0.0.1,10.0.0.2:4790";
+ *   options.rank = rank;
+ *   options.world = 4;
+ *   natagg_worker* worker;
+ *   char error[512];
+ *   if (natagg_connect(&options, &worker, error, sizeof error) != NATAGG_OK) ...
+ *   natagg_status status = natagg_allreduce(worker, gradient, gradient, count, NATAGG_FLOAT32,
+ *                                           NATAGG_AVERAGE);
+ *   natagg_close(worker);
+ *
+ * Order. All ranks of a job submit the same operations (count, type, reduction) in the same order.
+ * When they do not, every rank's operations fail with NATAGG_MISMATCH and a text that names the
+ * ranks and both operations.
+ *
+ * Numbers. Each value is rounded at random, with exact expectation, to a power of two from
+ * 2^(-50 + shift) to 2^(10 + shift) with a sign, and so is the exact sum of the ranks' rounded
+ * values. Zeros, infinities and NaN survive. All ranks receive identical bits, which depend on the
+ * inputs, job seed, ranks and operation index alone: not on timing, losses, packet size or the
+ * number of aggregators.
+ *
+ * Failure is final. Every operation has a deadline. When one passes, or a rank or an aggregator is
+ * lost, every operation in flight fails, later ones are refused with the same status, and the
+ * ranks connect again to go on. natagg_error_message() has the reason and the rank at fault. The
+ * contents of an output buffer are undefined after its operation failed.
+ *
+ * Threads. Any thread may call any function on a worker at any time, except as natagg_close()
+ * says. With several threads that submit, the caller orders the submissions (see Order).
+ *
+ * Processes. A worker belongs to the process that connected it: after fork() the child has no
+ * worker thread and must make no call on the parent's workers, natagg_close() included. Its
+ * sockets are closed on exec. All signals are blocked in worker threads. The library writes to no
+ * stream, never exits, and keeps no state outside workers.
+ */
+#ifndef NATAGG_NATAGG_H
+#define NATAGG_NATAGG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "natagg/status.h"
+
+#if defined(__GNUC__)
+#define NATAGG_API __attribute__((visibility("default")))
+#else
+#define NATAGG_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct natagg_worker natagg_worker;
+
+/* An operation in flight or past: a plain number with nothing to free. A worker's requests count
+ * up from 1 in the order of submission, so 0 never is one. */
+typedef uint64_t natagg_request;
+
+/* The last enumerator of each enum keeps it 32 bits wide, so that any number may be passed and is
+ * refused by name. */
+typedef enum natagg_type {
+  NATAGG_FLOAT32 = 0,
+  NATAGG_FLOAT64 = 1,  /* the types from here on are refused by this version */
+  NATAGG_FLOAT16 = 2,
+  NATAGG_BFLOAT16 = 3,
+  NATAGG_TYPE_32_BITS = 0x7FFFFFFF
+} natagg_type;
+
+typedef enum natagg_reduction {
+  NATAGG_SUM = 0,
+  NATAGG_AVERAGE = 1,  /* the sum divided by world, correctly rounded to the type */
+  NATAGG_REDUCTION_32_BITS = 0x7FFFFFFF
+} natagg_reduction;
+
+typedef enum natagg_rounding {
+  NATAGG_STOCHASTIC = 0,  /* unbiased: the expectation of every value is exact */
+  NATAGG_NEAREST = 1,     /* deterministic and biased: for comparisons and tests */
+  NATAGG_ROUNDING_32_BITS = 0x7FFFFFFF
+} natagg_rounding;
+
+/* How to connect. natagg_options_init() fills in the defaults given in brackets. "All ranks": the
+ * aggregator refuses a rank whose value differs from the others'. */
+typedef struct natagg_options {
+  size_t size;  /* sizeof(natagg_options), set by natagg_options_init() */
+
+  /* The pool: "address[:port][,address[:port]...]" in numeric IPv4, each the first shard of one
+   * aggregator, in the same order on all ranks. [none; port 4790] */
+  const char* aggregators;
+  uint32_t job;    /* number of the job; one aggregator serves several. All ranks [0] */
+  uint32_t rank;   /* of this worker, 0 to world - 1 [0] */
+  uint32_t world;  /* ranks in the job, 1 to 65,535. All ranks [1] */
+  uint64_t seed;   /* of the job's randomness. All ranks [0] */
+  natagg_rounding rounding;  /* All ranks [NATAGG_STOCHASTIC] */
+  int32_t shift;   /* moves the window of exponents, -64 to 64: see Numbers. All ranks [0] */
+
+  /* Values a packet: a multiple of 128 up to 8,832, which every path must carry, or 0 for the most
+   * that every path carries (1,408 at MTU 1500, 8,832 at MTU 9000). All ranks [0] */
+  uint32_t values_per_packet;
+  uint32_t window;  /* chunks under way per shard at most, a power of two [256] */
+
+  uint32_t connect_timeout_ms;     /* for all ranks to have joined, at least 1 [10,000] */
+  uint32_t operation_timeout_ms;   /* from submission to completion, at least 1 [30,000] */
+  uint32_t heartbeat_ms;           /* between signs of life of an idle worker, at least 1 [100] */
+  uint32_t aggregator_timeout_ms;  /* silence after which an aggregator is lost; more than
+                                    * heartbeat_ms [1,500] */
+
+  /* Numeric IPv4 address to send from, or name of the interface to use; NULL or "": the route to
+   * the aggregators decides. [NULL] */
+  const char* local;
+
+  /* Bytes to ask for as the socket's receive buffer; 0: enough for the window. The kernel clamps it
+   * to net.core.rmem_max, and packets under way are limited to what it granted. [0] */
+  uint64_t receive_buffer_bytes;
+
+  int32_t multicast;  /* nonzero: receive results by multicast where the network can [1] */
+
+  /* For tests: probability, 0 to 1, of losing each datagram that is sent or received, and the
+   * seed of the losses. [0, 0, 0] */
+  double transmit_loss;
+  double receive_loss;
+  uint64_t loss_seed;
+} natagg_options;
+
+/* What a worker has done. Counts are since natagg_connect(). */
+typedef struct natagg_statistics {
+  size_t size;                  /* sizeof(natagg_statistics), set by the caller */
+  uint64_t data_packets;        /* chunks sent, with retransmissions */
+  uint64_t retransmissions;
+  uint64_t result_packets;      /* results received and used */
+  uint64_t duplicate_results;
+  uint64_t rejected_packets;    /* malformed, foreign or stale */
+  uint64_t multicast_results;   /* results that arrived by multicast */
+  uint64_t bytes_sent;          /* UDP payload of all packets */
+  uint64_t bytes_received;
+  uint64_t kernel_drops;        /* datagrams that found the receive buffer full */
+  uint64_t send_failures;       /* datagrams that the kernel would not take */
+  uint64_t injected_losses;     /* by transmit_loss and receive_loss */
+  uint64_t values_clipped;      /* of this rank's inputs: above 2^(10 + shift), which biases */
+  uint64_t values_flushed;      /* below 2^(-50 + shift) and rounded to zero */
+  uint64_t values_zero;
+  uint64_t values_inf;
+  uint64_t values_nan;
+  uint64_t round_trip_ns;       /* smoothed, the slowest shard's */
+  uint64_t receive_buffer_bytes;  /* granted, as the kernel counts: about twice what was asked */
+  uint32_t packets_in_flight;   /* limit that the receive buffer sets */
+  uint32_t mtu;                 /* bytes, of the link towards the aggregators */
+  uint32_t values_per_packet;   /* agreed */
+  uint32_t window;              /* agreed, per shard */
+  uint32_t shards;              /* of the whole pool */
+  uint32_t multicast_groups;    /* listened to */
+} natagg_statistics;
+
+/* Fills the first `size` bytes of `options`, which is sizeof(natagg_options), with the defaults.
+ * NATAGG_INVALID_ARGUMENT when `options` is NULL or `size` is less than the size member, or more
+ * than this library's natagg_options (the program was built for a later version). */
+NATAGG_API natagg_status natagg_options_init(natagg_options* options, size_t size);
+
+/* Joins the job and waits until all ranks have, for connect_timeout_ms at most. On NATAGG_OK
+ * `*worker` is the new worker, to be freed with natagg_close(). Otherwise it is NULL and the
+ * reason, cut off at `error_size` bytes with its terminating zero, is in `error`, which may be NULL.
+ * The strings in `options` are copied. An options->size smaller than this library's leaves the
+ * missing members at their defaults; a larger one is refused.
+ * Errors: NATAGG_INVALID_ARGUMENT (the text names the option), NATAGG_TIMED_OUT,
+ * NATAGG_REFUSED, NATAGG_RANK_LOST, NATAGG_AGGREGATOR_LOST, NATAGG_NO_MEMORY,
+ * NATAGG_SYSTEM_ERROR. */
+NATAGG_API natagg_status natagg_connect(const natagg_options* options, natagg_worker** worker,
+                                        char* error, size_t error_size);
+
+/* Submits an all-reduce of `count` values of `type` and returns at once with its number in
+ * `*request`. `out` receives the result and may equal `in` (in place), but not overlap it
+ * otherwise. Both stay untouched by the caller until the request has ended. `count` is any number
+ * from 0, where the pointers may be NULL, up to 2^56 - 1.
+ * Errors, upon which nothing has been submitted and `*request` is 0: NATAGG_INVALID_ARGUMENT,
+ * NATAGG_NO_MEMORY, NATAGG_CLOSED, or the status with which the worker failed earlier. */
+NATAGG_API natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void* out,
+                                                uint64_t count, natagg_type type,
+                                                natagg_reduction reduction,
+                                                natagg_request* request);
+
+/* Waits for the end of `request`, for `timeout_us` microseconds at most, or without limit (until
+ * its own deadline ends it) when that is negative. NATAGG_OK: the result is in place.
+ * NATAGG_IN_PROGRESS: it has not ended yet. NATAGG_INVALID_ARGUMENT: there was no such request.
+ * Anything else: it failed so. Waiting again for an ended request gives the same answer. */
+NATAGG_API natagg_status natagg_wait(natagg_worker* worker, natagg_request request,
+                                     int64_t timeout_us);
+
+/* natagg_wait() with a timeout of 0. */
+NATAGG_API natagg_status natagg_test(natagg_worker* worker, natagg_request request);
+
+/* natagg_allreduce_async() and natagg_wait() without limit. */
+NATAGG_API natagg_status natagg_allreduce(natagg_worker* worker, const void* in, void* out,
+                                          uint64_t count, natagg_type type,
+                                          natagg_reduction reduction);
+
+/* Leaves the job, from any thread and without waiting: operations in flight fail with
+ * NATAGG_CLOSED, which ends all waits, and so do later submissions. The worker itself stays
+ * valid. Does nothing when called again, or with NULL. */
+NATAGG_API void natagg_shutdown(natagg_worker* worker);
+
+/* natagg_shutdown(), then frees the worker once every natagg_wait() in other threads has
+ * returned. Takes about half a second at most. No other call on the worker may begin after this
+ * one has. Does nothing with NULL. */
+NATAGG_API void natagg_close(natagg_worker* worker);
+
+/* The status with which the worker failed and, in `buffer`, why, in words that name ranks, chunks,
+ * aggregators and numbers, cut off at `size` bytes with the terminating zero. While the worker has
+ * not failed: NATAGG_OK and the reason why the last refused call was, or "". `*rank` is the rank
+ * at fault, -1 when it is none. `buffer` and `rank` may be NULL. */
+NATAGG_API natagg_status natagg_error_message(natagg_worker* worker, char* buffer, size_t size,
+                                              int32_t* rank);
+
+/* Fills the first `statistics->size` bytes, which the caller has set to
+ * sizeof(natagg_statistics), as of now. NATAGG_INVALID_ARGUMENT when that is larger than this
+ * library's structure. */
+NATAGG_API natagg_status natagg_get_statistics(natagg_worker* worker,
+                                               natagg_statistics* statistics);
+
+/* A few words for `status`, such as "timed out"; never NULL. */
+NATAGG_API const char* natagg_status_string(natagg_status status);
+
+/* Version of the library that is running, "major.minor.patch". */
+NATAGG_API const char* natagg_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The C++20 interface, header-only over the C interface (natagg.h, which has the rules for order,
+// numbers, failure, threads and fork):
+//
+//   natagg::Worker worker({.aggregators = "10.0.0.1", .rank = rank, .world = 4});
+//   natagg::Request request = worker.allreduce_async(gradient, natagg::Reduction::kAverage);
+//   ...
+//   request.wait();
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "natagg/natagg.h"
+
+namespace natagg {
+
+/// What every function here throws. what() is a sentence that names rank, chunk, aggregator and
+/// numbers where they apply.
+class Error : public std::runtime_error {
+ public:
+  Error(natagg_status status, int rank, const std::string& message)
+      : std::runtime_error(message), status_(status), rank_(rank) {}
+
+  [[nodiscard]] natagg_status status() const { return status_; }
+
+  /// The rank at fault; -1 when it is none or, as when connecting, only what() names it.
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  natagg_status status_;
+  int rank_;
+};
+
+enum class Reduction { kSum = NATAGG_SUM, kAverage = NATAGG_AVERAGE };
+enum class Rounding { kStochastic = NATAGG_STOCHASTIC, kNearest = NATAGG_NEAREST };
+
+/// natagg_options, with the same defaults.
+struct Options {
+  std::string aggregators;
+  std::uint32_t job = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::uint64_t seed = 0;
+  Rounding rounding = Rounding::kStochastic;
+  std::int32_t shift = 0;
+  std::uint32_t values_per_packet = 0;
+  std::uint32_t window = 256;
+  std::chrono::duration<std::uint32_t, std::milli> connect_timeout{10'000};
+  std::chrono::duration<std::uint32_t, std::milli> operation_timeout{30'000};
+  std::chrono::duration<std::uint32_t, std::milli> heartbeat{100};
+  std::chrono::duration<std::uint32_t, std::milli> aggregator_timeout{1'500};
+  std::string local = {};
+  std::uint64_t receive_buffer_bytes = 0;
+  bool multicast = true;
+  double transmit_loss = 0;
+  double receive_loss = 0;
+  std::uint64_t loss_seed = 0;
+};
+
+/// An operation of a worker, by number. A copy is the same operation, and dropping it does not
+/// end it. It may be used for as long as the worker is neither closed nor destroyed; moving the
+/// worker does no harm.
+class Request {
+ public:
+  Request() = default;
+  Request(natagg_worker* worker, natagg_request id) : worker_(worker), id_(id) {}
+
+  /// True when the result is in place, false while it is not; throws Error when it failed.
+  [[nodiscard]] bool test() const { return wait(std::chrono::microseconds{0}); }
+
+  /// Waits for at most `timeout` (not negative), then as test().
+  [[nodiscard]] bool wait(std::chrono::microseconds timeout) const;
+
+  /// Waits until the result is in place; throws Error when it failed, at its deadline at last.
+  void wait() const;
+
+  [[nodiscard]] natagg_request id() const { return id_; }
+
+ private:
+  [[nodiscard]] bool wait_us(std::int64_t timeout_us) const;
+
+  natagg_worker* worker_ = nullptr;
+  natagg_request id_ = 0;
+};
+
+/// One rank of one job. Movable; a moved-from worker can only be assigned to or destroyed.
+class Worker {
+ public:
+  /// Joins the job and waits until all ranks have, for options.connect_timeout at most.
+  explicit Worker(const Options& options);
+
+  /// Leaves the job. Operations in flight fail with NATAGG_CLOSED; their buffers are free again.
+  ~Worker() { natagg_close(worker_); }
+
+  Worker(Worker&& other) noexcept : worker_(std::exchange(other.worker_, nullptr)) {}
+  Worker& operator=(Worker&& other) noexcept {
+    if (this != &other) natagg_close(std::exchange(worker_, std::exchange(other.worker_, nullptr)));
+    return *this;
+  }
+
+  /// Starts an all-reduce of in.size() values into `out`, of the same size and either the same
+  /// memory or not overlapping. Both stay untouched by the caller until the request has ended.
+  Request allreduce_async(std::span<const float> in, std::span<float> out,
+                          Reduction reduction = Reduction::kSum);
+
+  /// In place.
+  Request allreduce_async(std::span<float> values, Reduction reduction = Reduction::kSum) {
+    return allreduce_async(values, values, reduction);
+  }
+
+  /// The same, and waits for the result.
+  void allreduce(std::span<const float> in, std::span<float> out,
+                 Reduction reduction = Reduction::kSum) {
+    allreduce_async(in, out, reduction).wait();
+  }
+  void allreduce(std::span<float> values, Reduction reduction = Reduction::kSum) {
+    allreduce_async(values, reduction).wait();
+  }
+
+  /// Leaves the job from any thread, without waiting: ends all operations and waits with
+  /// NATAGG_CLOSED.
+  void shutdown() noexcept { natagg_shutdown(worker_); }
+
+  [[nodiscard]] natagg_statistics statistics() const;
+
+  /// For calls of the C interface; stays owned by this object.
+  [[nodiscard]] natagg_worker* handle() const noexcept { return worker_; }
+
+ private:
+  natagg_worker* worker_ = nullptr;
+};
+
+namespace detail {
+
+/// The Error for a call on `worker` that gave `status`.
+inline Error make_error(natagg_worker* worker, natagg_status status) {
+  std::array<char, 1024> text{};
+  std::int32_t rank = -1;
+  static_cast<void>(natagg_error_message(worker, text.data(), text.size(), &rank));
+  const std::string message = text.front() == '\0' ? natagg_status_string(status) : text.data();
+  return Error(status, rank, message);
+}
+
+}  // namespace detail
+
+inline Worker::Worker(const Options& options) {
+  natagg_options c{};
+  static_cast<void>(natagg_options_init(&c, sizeof c));
+  c.aggregators = options.aggregators.c_str();
+  c.job = options.job;
+  c.rank = options.rank;
+  c.world = options.world;
+  c.seed = options.seed;
+  c.rounding = static_cast<natagg_rounding>(options.rounding);
+  c.shift = options.shift;
+  c.values_per_packet = options.values_per_packet;
+  c.window = options.window;
+  c.connect_timeout_ms = options.connect_timeout.count();
+  c.operation_timeout_ms = options.operation_timeout.count();
+  c.heartbeat_ms = options.heartbeat.count();
+  c.aggregator_timeout_ms = options.aggregator_timeout.count();
+  c.local = options.local.c_str();
+  c.receive_buffer_bytes = options.receive_buffer_bytes;
+  c.multicast = options.multicast ? 1 : 0;
+  c.transmit_loss = options.transmit_loss;
+  c.receive_loss = options.receive_loss;
+  c.loss_seed = options.loss_seed;
+
+  std::array<char, 1024> text{};
+  const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
+  if (status != NATAGG_OK) throw Error(status, -1, text.data());
+}
+
+inline Request Worker::allreduce_async(std::span<const float> in, std::span<float> out,
+                                       Reduction reduction) {
+  if (in.size() != out.size()) {
+    throw Error(NATAGG_INVALID_ARGUMENT, -1,
+                "allreduce: " + std::to_string(in.size()) + " values in, " +
+                    std::to_string(out.size()) + " out");
+  }
+  natagg_request request = 0;
+  const natagg_status status =
+      natagg_allreduce_async(worker_, in.data(), out.data(), in.size(), NATAGG_FLOAT32,
+                             static_cast<natagg_reduction>(reduction), &request);
+  if (status != NATAGG_OK) throw detail::make_error(worker_, status);
+  return {worker_, request};
+}
+
+inline natagg_statistics Worker::statistics() const {
+  natagg_statistics statistics{};
+  statistics.size = sizeof statistics;
+  const natagg_status status = natagg_get_statistics(worker_, &statistics);
+  if (status != NATAGG_OK) throw Error(status, -1, natagg_status_string(status));
+  return statistics;
+}
+
+inline bool Request::wait_us(std::int64_t timeout_us) const {
+  const natagg_status status = natagg_wait(worker_, id_, timeout_us);
+  if (status == NATAGG_IN_PROGRESS) return false;
+  if (status != NATAGG_OK) throw detail::make_error(worker_, status);
+  return true;
+}
+
+inline bool Request::wait(std::chrono::microseconds timeout) const {
+  return wait_us(timeout.count() < 0 ? 0 : timeout.count());
+}
+
+inline void Request::wait() const {
+  static_cast<void>(wait_us(-1));
+}
+
+}  // namespace natagg

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/options.hpp"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "proto/nat8.hpp"
+#include "proto/packet.hpp"
+#include "worker_lib/error.hpp"
+#include "worker_lib/transport/address.hpp"
+
+namespace natagg::worker {
+namespace {
+
+constexpr Time kMillisecond = 1'000'000;
+
+[[noreturn]] void refuse(const char* option, const std::string& why) {
+  throw Error(NATAGG_INVALID_ARGUMENT, std::string(option) + ": " + why);
+}
+
+template <typename T>
+void check_range(const char* option, T value, T least, T most) {
+  if (value >= least && value <= most) return;  // false for NaN as well
+  refuse(option, std::to_string(value) + " is not from " + std::to_string(least) + " to " +
+                     std::to_string(most));
+}
+
+Time milliseconds(const char* option, std::uint32_t value) {
+  check_range<std::uint32_t>(option, value, 1, std::numeric_limits<std::uint32_t>::max());
+  return Time{value} * kMillisecond;
+}
+
+void check_window(std::uint32_t window) {
+  if (std::has_single_bit(window) && window <= 1U << 15) return;
+  refuse("window", std::to_string(window) + " is not a power of two up to 32768");
+}
+
+void check_values(std::uint32_t values) {
+  if (values % proto::kValuesMultiple == 0 && values <= proto::kMaxValues) return;
+  refuse("values_per_packet", std::to_string(values) + " is not a multiple of " +
+                                  std::to_string(proto::kValuesMultiple) + " up to " +
+                                  std::to_string(proto::kMaxValues));
+}
+
+StreamConfig make_stream_config(const natagg_options& options) {
+  check_range<std::uint32_t>("world", options.world, 1, proto::kMaxWorld);
+  check_range<std::uint32_t>("rank", options.rank, 0, options.world - 1);
+  check_range<std::int32_t>("shift", options.shift, -nat8::kMaxShift, nat8::kMaxShift);
+  check_range<std::int32_t>("rounding", options.rounding, NATAGG_STOCHASTIC, NATAGG_NEAREST);
+  check_window(options.window);
+  check_values(options.values_per_packet);
+  const Time heartbeat = milliseconds("heartbeat_ms", options.heartbeat_ms);
+  const Time silence = milliseconds("aggregator_timeout_ms", options.aggregator_timeout_ms);
+  if (silence <= heartbeat) {
+    refuse("aggregator_timeout_ms", std::to_string(options.aggregator_timeout_ms) +
+                                        " is not more than heartbeat_ms, " +
+                                        std::to_string(options.heartbeat_ms));
+  }
+  StreamConfig config;
+  config.aggregators = parse_aggregators(options.aggregators == nullptr ? "" : options.aggregators);
+  config.job = options.job;
+  config.rank = static_cast<std::uint16_t>(options.rank);
+  config.world = static_cast<std::uint16_t>(options.world);
+  config.seed = options.seed;
+  config.rounding =
+      options.rounding == NATAGG_NEAREST ? proto::Rounding::kNearest : proto::Rounding::kStochastic;
+  config.shift = options.shift;
+  config.values = static_cast<std::uint16_t>(options.values_per_packet);
+  config.window = static_cast<std::uint16_t>(options.window);
+  config.heartbeat_interval = heartbeat;
+  config.aggregator_timeout = silence;
+  return config;
+}
+
+}  // namespace
+
+natagg_options default_options() {
+  const StreamConfig stream;
+  natagg_options options{};
+  options.size = sizeof options;
+  options.world = stream.world;
+  options.window = stream.window;
+  options.connect_timeout_ms = 10'000;
+  options.operation_timeout_ms = 30'000;
+  options.heartbeat_ms = static_cast<std::uint32_t>(stream.heartbeat_interval / kMillisecond);
+  options.aggregator_timeout_ms =
+      static_cast<std::uint32_t>(stream.aggregator_timeout / kMillisecond);
+  options.multicast = 1;
+  return options;
+}
+
+WorkerConfig make_config(const natagg_options& options) {
+  WorkerConfig config;
+  config.stream = make_stream_config(options);
+  config.udp.aggregators = config.stream.aggregators;
+  config.udp.local = parse_local(options.local == nullptr ? "" : options.local);
+  config.udp.multicast = options.multicast != 0;
+  config.connect_timeout = milliseconds("connect_timeout_ms", options.connect_timeout_ms);
+  config.operation_timeout = milliseconds("operation_timeout_ms", options.operation_timeout_ms);
+  check_range<std::uint64_t>("receive_buffer_bytes", options.receive_buffer_bytes, 0,
+                             std::numeric_limits<std::int32_t>::max() / 2);
+  config.receive_buffer_bytes = options.receive_buffer_bytes;
+  check_range("transmit_loss", options.transmit_loss, 0.0, 1.0);
+  check_range("receive_loss", options.receive_loss, 0.0, 1.0);
+  config.transmit_loss = options.transmit_loss;
+  config.receive_loss = options.receive_loss;
+  config.loss_seed = options.loss_seed;
+  return config;
+}
+
+}  // namespace natagg::worker

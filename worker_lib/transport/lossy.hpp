@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// A transport that loses datagrams at random, the same ones for the same seed: a supported option,
+// with which tests and users exercise recovery on the real path.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "worker_lib/transport/transport.hpp"
+
+namespace natagg::worker {
+
+/// A seeded sequence of decisions.
+class LossModel {
+ public:
+  /// `probability` is from 0 to 1.
+  LossModel(double probability, std::uint64_t seed) : probability_(probability), random_(seed) {}
+
+  [[nodiscard]] bool lose() {
+    // 53 random bits, exact in a double: uniform in [0, 1).
+    return static_cast<double>(random_() >> 11) * 0x1p-53 < probability_;
+  }
+
+ private:
+  double probability_;
+  std::mt19937_64 random_;
+};
+
+class LossyTransport final : public Transport {
+ public:
+  LossyTransport(std::unique_ptr<Transport> inner, double transmit_loss, double receive_loss,
+                 std::uint64_t seed)
+      : inner_(std::move(inner)),
+        transmit_(transmit_loss, seed),
+        receive_(receive_loss, seed + 0x9E3779B97F4A7C15) {}  // another sequence for this way
+
+  bool join(const proto::Endpoint& group) override { return inner_->join(group); }
+
+  void send(std::span<const Outgoing> datagrams) override {
+    outgoing_.clear();
+    for (const Outgoing& datagram : datagrams) {
+      if (!transmit_.lose()) outgoing_.push_back(datagram);
+    }
+    losses_ += datagrams.size() - outgoing_.size();
+    inner_->send(outgoing_);
+  }
+
+  [[nodiscard]] std::span<const Incoming> receive() override {
+    // A batch that is lost as a whole must not look like the last one.
+    do {
+      const std::span<const Incoming> batch = inner_->receive();
+      if (batch.empty()) return {};
+      incoming_.clear();
+      for (const Incoming& datagram : batch) {
+        if (!receive_.lose()) incoming_.push_back(datagram);
+      }
+      losses_ += batch.size() - incoming_.size();
+    } while (incoming_.empty());
+    return incoming_;
+  }
+
+  void wait(Time nanoseconds) override { inner_->wait(nanoseconds); }
+  void wake() override { inner_->wake(); }
+
+  [[nodiscard]] TransportStats stats() const override {
+    TransportStats stats = inner_->stats();
+    stats.injected_losses += losses_;
+    return stats;
+  }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+  LossModel transmit_;
+  LossModel receive_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  std::uint64_t losses_ = 0;
+};
+
+}  // namespace natagg::worker

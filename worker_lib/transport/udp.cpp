@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/transport/udp.hpp"
+
+#include <linux/sock_diag.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+#include "worker_lib/error.hpp"
+
+namespace natagg::worker {
+namespace {
+
+/// How long a full send buffer may hold up the thread before datagrams are given up: a few
+/// buffers' time on a slow link, and less than the shortest retransmission time-out.
+constexpr int kSendPatienceMs = 4;
+
+bool set_option(int socket, int level, int name, int value) {
+  return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+FileDescriptor open_socket() {
+  FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) {
+    throw_system_error(errno, "socket(AF_INET, SOCK_DGRAM)", "`ulimit -n` limits open files");
+  }
+  return socket;
+}
+
+/// Datagrams that `socket` has dropped because its buffer was full. SO_MEMINFO needs neither
+/// /proc nor a control message a packet.
+std::uint64_t dropped(int socket) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> values{};
+  socklen_t size = sizeof values;
+  if (::getsockopt(socket, SOL_SOCKET, SO_MEMINFO, values.data(), &size) != 0) return 0;
+  return values[SK_MEMINFO_DROPS];
+}
+
+}  // namespace
+
+UdpTransport::UdpTransport(const UdpConfig& config) : multicast_(config.multicast) {
+  for (const proto::Endpoint& aggregator : config.aggregators) {
+    const Route route = find_route(aggregator, config.local);
+    mtu_ = std::min(mtu_, route.mtu);
+    if (std::ranges::find(interfaces_, route.interface_index) == interfaces_.end()) {
+      interfaces_.push_back(route.interface_index);
+    }
+  }
+
+  wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake_.get() < 0) throw_system_error(errno, "eventfd()", "`ulimit -n` limits open files");
+  polled_.push_back({.fd = wake_.get(), .events = POLLIN, .revents = 0});
+
+  FileDescriptor socket = open_socket();
+  // PROBE sets "don't fragment" and ignores what the kernel believes about the path: the stream
+  // finds the packet size by probing, and only that way sees what really arrives.
+  if (!set_option(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)) {
+    throw_system_error(errno, "setsockopt(IP_MTU_DISCOVER)", "");
+  }
+  bind_local(socket.get(), config.local);
+  add_socket(std::move(socket));
+}
+
+void UdpTransport::add_socket(FileDescriptor socket) {
+  polled_.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
+  sockets_.push_back(std::move(socket));
+}
+
+std::size_t UdpTransport::reserve_buffers(std::size_t bytes) {
+  // The kernel doubles the number, so half the range of int is the most that can be asked for.
+  buffer_request_ = static_cast<int>(std::min<std::size_t>(bytes, INT_MAX / 2));
+  if (!set_option(unicast(), SOL_SOCKET, SO_RCVBUF, buffer_request_) ||
+      !set_option(unicast(), SOL_SOCKET, SO_SNDBUF, buffer_request_)) {
+    throw_system_error(errno, "setsockopt(SO_RCVBUF, " + std::to_string(buffer_request_) + ")", "");
+  }
+  int granted = 0;
+  socklen_t size = sizeof granted;
+  if (::getsockopt(unicast(), SOL_SOCKET, SO_RCVBUF, &granted, &size) != 0) {
+    throw_system_error(errno, "getsockopt(SO_RCVBUF)", "");
+  }
+  return static_cast<std::size_t>(granted);
+}
+
+bool UdpTransport::join(const proto::Endpoint& group) {
+  if (!multicast_) return false;
+  FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) return false;
+  // Bound to the group's own address, the socket hears nothing else; SO_REUSEADDR lets every
+  // worker of this host bind it, and each gets a copy.
+  const sockaddr_in address = to_sockaddr(group);
+  if (!set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1) ||
+      ::bind(socket.get(), generic(&address), sizeof address) != 0 ||
+      !join_on_interfaces(socket.get(), group)) {
+    return false;
+  }
+  if (buffer_request_ > 0) set_option(socket.get(), SOL_SOCKET, SO_RCVBUF, buffer_request_);
+  add_socket(std::move(socket));
+  return true;
+}
+
+bool UdpTransport::join_on_interfaces(int socket, const proto::Endpoint& group) const {
+  bool joined = false;
+  for (const int interface : interfaces_) {
+    ip_mreqn membership{};
+    membership.imr_multiaddr.s_addr = htonl(group.address);
+    membership.imr_ifindex = interface;
+    joined |=
+        ::setsockopt(socket, IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof membership) == 0;
+  }
+  return joined;
+}
+
+void UdpTransport::send(std::span<const Outgoing> datagrams) {
+  while (!datagrams.empty()) {
+    const std::size_t count = std::min(datagrams.size(), kBatch);
+    std::span<mmsghdr> messages = send_batch_.prepare(datagrams.first(count));
+    while (!messages.empty()) messages = messages.subspan(send_some(messages));
+    datagrams = datagrams.subspan(count);
+  }
+}
+
+/// Returns how many of `messages` are done with: at least 1, sent or counted as failed.
+std::size_t UdpTransport::send_some(std::span<mmsghdr> messages) {
+  for (;;) {
+    const int sent = ::sendmmsg(unicast(), messages.data(), static_cast<unsigned>(messages.size()),
+                                MSG_DONTWAIT);
+    if (sent > 0) return static_cast<std::size_t>(sent);
+    if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      if (wait_writable()) continue;
+      send_failures_ += messages.size();
+      return messages.size();
+    }
+    // EMSGSIZE is a probe's answer, ECONNREFUSED and ENOBUFS are worth another try later; all
+    // others may pass too. The stream sends again what matters, and its deadlines end the rest.
+    ++send_failures_;
+    if (errno != EMSGSIZE && errno != ECONNREFUSED) last_send_error_ = errno;
+    return 1;
+  }
+}
+
+bool UdpTransport::wait_writable() {
+  pollfd writable{.fd = unicast(), .events = POLLOUT, .revents = 0};
+  return ::poll(&writable, 1, kSendPatienceMs) > 0;
+}
+
+std::span<const Incoming> UdpTransport::receive() {
+  while (next_socket_ < sockets_.size()) {
+    const std::span<const Incoming> batch = receive_batch_.receive(sockets_[next_socket_].get());
+    if (batch.size() < kBatch) ++next_socket_;  // drained: not worth a call that says so
+    if (!batch.empty()) return batch;
+  }
+  next_socket_ = 0;
+  return {};
+}
+
+void UdpTransport::wait(Time nanoseconds) {
+  constexpr Time second = 1'000'000'000;
+  constexpr Time longest = 3600 * second;  // early is allowed, and time_t may be 32 bits
+  const Time bounded = std::clamp<Time>(nanoseconds, 0, longest);
+  const timespec timeout{.tv_sec = static_cast<time_t>(bounded / second),
+                         .tv_nsec = static_cast<long>(bounded % second)};
+  if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) <= 0) return;
+  if (polled_.front().revents != 0) {
+    std::uint64_t count = 0;
+    // Only resets the counter; when it is 0 already, nothing is lost.
+    [[maybe_unused]] const ssize_t size = ::read(wake_.get(), &count, sizeof count);
+  }
+}
+
+void UdpTransport::wake() {
+  const std::uint64_t one = 1;
+  // Fails only when 2^64 - 2 calls are pending already, which wake as well.
+  [[maybe_unused]] const ssize_t size = ::write(wake_.get(), &one, sizeof one);
+}
+
+TransportStats UdpTransport::stats() const {
+  TransportStats stats{.send_failures = send_failures_, .last_send_error = last_send_error_};
+  for (const FileDescriptor& socket : sockets_) stats.kernel_drops += dropped(socket.get());
+  return stats;
+}
+
+}  // namespace natagg::worker
