@@ -19,6 +19,10 @@ using proto::Type;
 
 namespace {
 
+// Far more often than a probe is lost, yet not at every call of tick(), which is called until it
+// has nothing more to send.
+constexpr Time kProbeInterval = 10'000'000;
+
 proto::WelcomeBody welcome_body(const Session& session, proto::SessionState state,
                                 std::uint64_t instance) {
   return {.instance = Be64{instance},
@@ -229,7 +233,7 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
   counters_.add(Counter::kJoins);
   if (session.full() && session.multicast_settled()) return make_ready(*job);
   welcome(*job, session, proto::SessionState::kForming, source, instance, datagram.size());
-  if (session.full() && !was_full) send_probe(*job, session);
+  if (session.full() && !was_full) send_probe(*job, session, now);
 }
 
 std::optional<Refusal> Registry::check_terms(std::uint16_t rank, const Terms& terms) const {
@@ -261,7 +265,8 @@ void Registry::welcome(const Job& job, const Session& session, proto::SessionSta
   outgoing.padding = length - outgoing.head.size();
 }
 
-void Registry::send_probe(const Job& job, const Session& session) {
+void Registry::send_probe(const Job& job, Session& session, Time now) {
+  session.set_probed(now);
   const Peer group{.endpoint = session.group(), .link = 0};
   Header header = session_header(job, session, Type::kProbe);
   header.flags |= proto::kFlagMulticast;
@@ -305,8 +310,8 @@ void Registry::tick_forming(Job& job, Time now) {
   } else if (session.full()) {
     if (now - session.full_since() >= config_.probe_wait) {
       make_ready(job);
-    } else {
-      send_probe(job, session);
+    } else if (now - session.probed() >= kProbeInterval) {
+      send_probe(job, session, now);
     }
   }
 }

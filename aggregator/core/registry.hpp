@@ -73,7 +73,7 @@ class Registry {
   [[nodiscard]] std::optional<Refusal> check_terms(std::uint16_t rank, const Terms& terms) const;
   void welcome(const Job& job, const Session& session, proto::SessionState state,
                const Peer& source, std::uint64_t instance, std::size_t length);
-  void send_probe(const Job& job, const Session& session);
+  void send_probe(const Job& job, Session& session, Time now);
   void refuse(const proto::Header& request, const Peer& source, std::uint64_t instance,
               const Refusal& refusal);
   void make_ready(Job& job);

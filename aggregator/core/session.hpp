@@ -69,6 +69,10 @@ class Session {
   [[nodiscard]] Time full_since() const { return full_since_; }
   [[nodiscard]] bool multicast_settled() const;
 
+  /// When multicast was last probed.
+  [[nodiscard]] Time probed() const { return probed_; }
+  void set_probed(Time now) { probed_ = now; }
+
   /// Makes a full session ready. Throws std::bad_alloc.
   void make_ready(std::uint32_t first_sequence, const Kernels& kernels);
 
@@ -123,6 +127,7 @@ class Session {
   std::uint32_t first_sequence_ = 0;
   std::uint16_t joined_ = 0;
   Time full_since_ = 0;
+  Time probed_ = 0;
   std::vector<Member> members_;
   std::vector<Peer> everybody_;
   std::vector<Peer> result_peers_;
