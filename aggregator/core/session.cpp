@@ -20,7 +20,8 @@ std::uint64_t mix(std::uint64_t x) {
 Session::Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group)
     : epoch_(epoch), terms_(terms), group_(group), members_(terms.world) {
   everybody_.reserve(terms.world);
-  result_peers_.reserve(terms.world + 1U);
+  hearing_group_.reserve(1);
+  deaf_.reserve(terms.world);
 }
 
 std::optional<Refusal> Session::compare(const Terms& terms) const {
@@ -144,15 +145,14 @@ std::uint64_t Session::members_digest() const {
 
 void Session::list_peers() {
   everybody_.clear();
-  result_peers_.clear();
+  deaf_.clear();
   for (const Member& m : members_) {
     if (m.gone) continue;
     everybody_.push_back(m.peer);
-    if (!m.hears_multicast) result_peers_.push_back(m.peer);
+    if (!m.hears_multicast) deaf_.push_back(m.peer);
   }
-  if (result_peers_.size() < everybody_.size()) {
-    result_peers_.push_back({.endpoint = group_, .link = 0});
-  }
+  hearing_group_.clear();
+  if (deaf_.size() < everybody_.size()) hearing_group_.push_back({.endpoint = group_, .link = 0});
 }
 
 }  // namespace natagg::aggregator

@@ -111,8 +111,10 @@ class Session {
 
   /// Everybody who is here, by unicast.
   [[nodiscard]] std::span<const Peer> everybody() const { return everybody_; }
-  /// Where a result goes: the group for those who hear it, each of the others by unicast.
-  [[nodiscard]] std::span<const Peer> result_peers() const { return result_peers_; }
+  /// Where a result goes: to the group once for all who hear it (empty when none does), ...
+  [[nodiscard]] std::span<const Peer> hearing_group() const { return hearing_group_; }
+  /// ... and to each of the others by unicast.
+  [[nodiscard]] std::span<const Peer> deaf() const { return deaf_; }
 
   [[nodiscard]] SlotTable& slots() { return *slots_; }
   [[nodiscard]] const SlotTable& slots() const { return *slots_; }
@@ -130,7 +132,8 @@ class Session {
   Time probed_ = 0;
   std::vector<Member> members_;
   std::vector<Peer> everybody_;
-  std::vector<Peer> result_peers_;
+  std::vector<Peer> hearing_group_;
+  std::vector<Peer> deaf_;
   std::optional<SlotTable> slots_;
   std::optional<std::uint16_t> departed_;
   std::optional<proto::AbortBody> aborted_;

@@ -151,11 +151,13 @@ class Shard::Impl {
     counters_.add(Counter::kValuesZero, tally.zeros);
     counters_.add(Counter::kValuesInf, tally.infs);
     counters_.add(Counter::kValuesNan, tally.nans);
-    send_result(job, session, sequence, session.result_peers());
+    send_result(job, session, sequence, session.hearing_group(), proto::kFlagMulticast);
+    send_result(job, session, sequence, session.deaf());
   }
 
   void send_result(const Job& job, const Session& session, std::uint32_t sequence,
-                   std::span<const Peer> to) {
+                   std::span<const Peer> to, std::uint8_t flags = 0) {
+    if (to.empty()) return;
     const Result result = session.slots().result(sequence);
     Header header = session_header(job, session, Type::kResult);
     header.slot = Be16{static_cast<std::uint16_t>(sequence & (session.slots().window() - 1))};
@@ -164,6 +166,7 @@ class Shard::Impl {
     header.element = Be64{result.chunk.element};
     header.fingerprint = Be64{result.chunk.fingerprint};
     header.count = Be16{result.chunk.count};
+    header.flags = flags;
     if (session.terms().rounding != 0) header.flags |= proto::kFlagNearest;
     if (result.specials) header.flags |= proto::kFlagSpecials;
     outbox_.add(to, header).body = result.bytes;

@@ -23,12 +23,9 @@
 #include "proto/kernels.hpp"
 #include "proto/operation.hpp"
 #include "proto/packet.hpp"
+#include "worker_lib/core/time.hpp"
 
 namespace natagg::worker {
-
-/// Nanoseconds of any monotonic clock.
-using Time = std::int64_t;
-inline constexpr Time kNever = INT64_MAX;
 
 struct StreamConfig {
   std::vector<proto::Endpoint> aggregators;  // the pool: each one's first shard; same on all ranks
@@ -80,19 +77,19 @@ struct Failure {
 };
 
 struct StreamStats {
-  std::uint64_t data_packets = 0;      // DATA sent, with retransmissions
+  std::uint64_t data_packets = 0;  // DATA sent, with retransmissions
   std::uint64_t retransmissions = 0;
-  std::uint64_t result_packets = 0;    // RESULT received and used
+  std::uint64_t result_packets = 0;  // RESULT received and used
   std::uint64_t duplicate_results = 0;
   std::uint64_t rejected_packets = 0;  // malformed, foreign, stale
   std::uint64_t bytes_sent = 0;        // UDP payload, all types
   std::uint64_t bytes_received = 0;
-  std::uint64_t multicast_results = 0;
-  Time smoothed_rtt = 0;               // largest of the shards'
-  nat8::Tally encoded;                 // of this rank's input values
-  std::uint16_t values = 0;            // agreed a packet
-  std::uint16_t window = 0;            // agreed slots, the least of the shards'
-  std::uint16_t shards = 0;            // of the whole pool
+  std::uint64_t multicast_results = 0;  // of the result_packets, those that came by multicast
+  Time smoothed_rtt = 0;                // largest of the shards'
+  nat8::Tally encoded;                  // of this rank's input values
+  std::uint16_t values = 0;             // agreed a packet
+  std::uint16_t window = 0;             // agreed slots, the least of the shards'
+  std::uint16_t shards = 0;             // of the whole pool
 };
 
 class Stream {

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/channel.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "proto/serial.hpp"
+
+namespace natagg::worker {
+namespace {
+
+using proto::Be16;
+using proto::Be32;
+using proto::Be64;
+using proto::Header;
+
+/// A chunk is lost when this many were sent between it and one that was answered; fewer may just
+/// have been reordered (RFC 9002, 6.1.1).
+constexpr std::uint64_t kReordering = 3;
+
+}  // namespace
+
+Channel::Channel(const StreamConfig& config, const Kernels& kernels, const ShardSession& session,
+                 OperationQueue& operations, StreamStats& stats, Time now)
+    : config_(config),
+      kernels_(kernels),
+      session_(session),
+      operations_(operations),
+      stats_(stats),
+      rtt_(config.min_rto, config.max_rto),
+      window_(session.window),
+      ring_(session.window),
+      datagrams_(session.window * (sizeof(Header) + session.values)),
+      datagram_size_(sizeof(Header) + session.values),
+      heartbeat_(proto::make_header(proto::Type::kHeartbeat)),
+      last_progress_(now),
+      last_sent_(now),
+      last_heartbeat_(now),
+      last_heard_(now) {
+  heartbeat_.job = Be32{config.job};
+  heartbeat_.epoch = Be32{session.epoch};
+  heartbeat_.rank = Be16{config.rank};
+}
+
+void Channel::transmit(Time now, std::size_t room, Sink& sink) {
+  time_out(now);
+  while (!lost_list_.empty() && !sink.full()) send_again(lost_list_.head(), now, sink);
+  while (room > 0 && !sink.full() && next_ - oldest_ < session_.window &&
+         in_flight_ < window_.size()) {
+    const auto range = operations_.chunk(next_ * session_.shards + session_.index, hint_);
+    if (!range) break;
+    send_next(*range, now, sink);
+    --room;
+  }
+  if (now - last_heartbeat_ >= config_.heartbeat_interval && !sink.full()) {
+    send_heartbeat(now, sink);
+  }
+}
+
+Time Channel::next_event() const {
+  if (!lost_list_.empty()) return 0;
+  const Time silence = last_heard_ + config_.aggregator_timeout;
+  return std::min({timeout(), last_heartbeat_ + config_.heartbeat_interval, silence});
+}
+
+/// When the oldest unanswered chunk times out.
+Time Channel::timeout() const {
+  Time oldest = kNever;
+  if (!sent_list_.empty()) oldest = ring_[sent_list_.head()].sent;
+  if (!confirmed_list_.empty()) oldest = std::min(oldest, ring_[confirmed_list_.head()].sent);
+  return oldest == kNever ? kNever : std::max(oldest, last_progress_) + rtt_.rto();
+}
+
+void Channel::time_out(Time now) {
+  if (now < timeout()) return;
+  const bool confirmed =
+      sent_list_.empty() || (!confirmed_list_.empty() &&
+                             ring_[confirmed_list_.head()].sent < ring_[sent_list_.head()].sent);
+  // A confirmed chunk is asked for again in case its result was lost; that is no congestion.
+  if (!confirmed) window_.on_loss(now, rtt_.smoothed());
+  move(confirmed ? confirmed_list_.head() : sent_list_.head(), Flight::State::kLost);
+  rtt_.back_off();
+}
+
+FlightList& Channel::list(Flight::State state) {
+  if (state == Flight::State::kSent) return sent_list_;
+  return state == Flight::State::kConfirmed ? confirmed_list_ : lost_list_;
+}
+
+void Channel::move(std::uint16_t i, Flight::State state) {
+  Flight& flight = ring_[i];
+  if (flight.state != Flight::State::kDone) list(flight.state).remove(ring_, i);
+  flight.state = state;
+  if (state != Flight::State::kDone) list(state).push_back(ring_, i);
+}
+
+void Channel::send_again(std::uint16_t i, Time now, Sink& sink) {
+  Flight& flight = ring_[i];
+  move(i, Flight::State::kSent);
+  flight.sent = now;
+  flight.order = order_++;
+  flight.retransmitted = true;
+  last_sent_ = now;
+  ++stats_.data_packets;
+  ++stats_.retransmissions;
+  sink.add(session_.endpoint, {datagram(i), sizeof(Header) + flight.count});
+}
+
+void Channel::send_next(const ChunkRange& range, Time now, Sink& sink) {
+  const PendingOperation& operation = *range.operation;
+  const std::uint32_t sequence = session_.first_sequence + static_cast<std::uint32_t>(next_);
+  const std::uint16_t i = ring_index(next_);
+
+  const proto::RoundingKey key{.seed = config_.seed,
+                               .operation = operation.index,
+                               .who = config_.rank,
+                               .mode = config_.rounding};
+  nat8::Tally tally;
+  auto* payload = reinterpret_cast<std::uint8_t*>(datagram(i) + sizeof(Header));
+  kernels_.encode_f32(static_cast<const float*>(operation.submission.in) + range.element, payload,
+                      range.count, range.element, key, config_.shift, tally);
+  stats_.encoded += tally;
+
+  Header header = proto::make_header(proto::Type::kData);
+  header.job = Be32{config_.job};
+  header.epoch = Be32{session_.epoch};
+  header.rank = Be16{config_.rank};
+  header.slot = Be16{i};
+  header.sequence = Be32{sequence};
+  header.operation = Be32{operation.index};
+  header.element = Be64{range.element};
+  header.fingerprint = Be64{operation.fingerprint};
+  header.count = Be16{range.count};
+  header.shift = static_cast<std::int8_t>(config_.shift);
+  if (config_.rounding == proto::Rounding::kNearest) header.flags |= proto::kFlagNearest;
+  if (tally.nans + tally.infs != 0) header.flags |= proto::kFlagSpecials;
+  std::memcpy(datagram(i), &header, sizeof(header));
+
+  ring_[i] = {.operation_id = operation.id,
+              .element = range.element,
+              .sent = now,
+              .order = order_,
+              .first_order = order_,
+              .operation = operation.index,
+              .count = range.count};
+  ++order_;
+  move(i, Flight::State::kSent);
+  ++next_;
+  ++in_flight_;
+  last_sent_ = now;
+  ++stats_.data_packets;
+  sink.add(session_.endpoint, {datagram(i), sizeof(Header) + range.count});
+}
+
+void Channel::send_heartbeat(Time now, Sink& sink) {
+  last_heartbeat_ = now;
+  // Traffic in both directions says as much as a heartbeat and its echo.
+  if (now - last_sent_ < config_.heartbeat_interval &&
+      now - last_heard_ < config_.heartbeat_interval) {
+    return;
+  }
+  last_sent_ = now;
+  sink.add(session_.endpoint, std::as_bytes(std::span(&heartbeat_, 1)));
+}
+
+std::optional<std::uint64_t> Channel::on_result(const Header& header,
+                                                std::span<const std::uint8_t> bytes, Time now) {
+  const std::uint32_t oldest = session_.first_sequence + static_cast<std::uint32_t>(oldest_);
+  const std::int32_t ahead = proto::serial_distance(oldest, header.sequence.value());
+  if (ahead < 0) {
+    ++stats_.duplicate_results;
+    return std::nullopt;
+  }
+  const std::uint64_t number = oldest_ + static_cast<std::uint32_t>(ahead);
+  if (number >= next_) {
+    ++stats_.rejected_packets;
+    return std::nullopt;
+  }
+  const std::uint16_t i = ring_index(number);
+  Flight& flight = ring_[i];
+  if (flight.state == Flight::State::kDone) {
+    ++stats_.duplicate_results;
+    return std::nullopt;
+  }
+  const Submission& submission = operations_.at(flight.operation_id).submission;
+  const bool same = header.operation.value() == flight.operation &&
+                    header.element.value() == flight.element && bytes.size() == flight.count &&
+                    header.shift == config_.shift &&
+                    header.fingerprint.value() == proto::fingerprint(submission.operation);
+  if (!same || kernels_.scan(bytes.data(), bytes.size()).malformed) {
+    ++stats_.rejected_packets;
+    return std::nullopt;
+  }
+  const bool average = submission.operation.reduction == proto::Reduction::kAverage;
+  kernels_.decode_f32(bytes.data(), static_cast<float*>(submission.out) + flight.element,
+                      bytes.size(), config_.shift, average ? config_.world : 1U);
+
+  ++stats_.result_packets;
+  if ((header.flags & proto::kFlagMulticast) != 0) ++stats_.multicast_results;
+  if (!flight.retransmitted) rtt_.sample(now - flight.sent);
+  rtt_.progress();
+  window_.on_result();
+  last_progress_ = now;
+  // The answer to a chunk that was sent again tells of its first sending when the aggregator is
+  // known to have had it before.
+  const std::uint64_t order = flight.missing_count != 0 ? flight.first_order : flight.order;
+  move(i, Flight::State::kDone);
+  --in_flight_;
+  find_lost(order, now);
+  while (oldest_ < next_ && ring_[ring_index(oldest_)].state == Flight::State::kDone) ++oldest_;
+  const std::uint64_t id = flight.operation_id;
+  return operations_.complete_chunk(id) ? std::optional(id) : std::nullopt;
+}
+
+void Channel::find_lost(std::uint64_t order, Time now) {
+  while (!sent_list_.empty() && ring_[sent_list_.head()].order + kReordering <= order) {
+    move(sent_list_.head(), Flight::State::kLost);
+    window_.on_loss(now, rtt_.smoothed());
+  }
+}
+
+void Channel::on_pending(const Header& header, const proto::PendingBody& body) {
+  const std::uint32_t oldest = session_.first_sequence + static_cast<std::uint32_t>(oldest_);
+  const std::int32_t ahead = proto::serial_distance(oldest, header.sequence.value());
+  if (ahead < 0 || oldest_ + static_cast<std::uint32_t>(ahead) >= next_) return;
+  const std::uint16_t i = ring_index(oldest_ + static_cast<std::uint32_t>(ahead));
+  Flight& flight = ring_[i];
+  if (flight.state == Flight::State::kDone || body.missing_count.value() == 0) return;
+  flight.missing = body.missing.value();
+  flight.missing_count = body.missing_count.value();
+  move(i, Flight::State::kConfirmed);
+}
+
+const Flight* Channel::oldest_of(std::uint64_t operation_id) const {
+  for (std::uint64_t number = oldest_; number < next_; ++number) {
+    const Flight& flight = ring_[ring_index(number)];
+    if (flight.state != Flight::State::kDone && flight.operation_id == operation_id) {
+      return &flight;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace natagg::worker

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/discovery.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace natagg::worker {
+namespace {
+
+constexpr Time kRound = 50'000'000;
+/// After the first answer, so many rounds are left for an answer to a longer question.
+constexpr Time kPatience = 3 * kRound;
+
+std::vector<std::uint16_t> candidates(const StreamConfig& config) {
+  if (config.values != 0) return {config.values};
+  std::vector<std::uint16_t> values;
+  for (const std::size_t mtu : {config.mtu, std::size_t{1500}, std::size_t{576}}) {
+    const auto candidate = static_cast<std::uint16_t>(proto::values_for_mtu(mtu));
+    if (candidate != 0 && (values.empty() || candidate < values.back())) {
+      values.push_back(candidate);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+Discovery::Discovery(const StreamConfig& config, const proto::Endpoint& aggregator, Time now)
+    : config_(config),
+      aggregator_(aggregator),
+      candidates_(candidates(config)),
+      datagram_(proto::datagram_size(candidates_.front())),
+      next_round_(now) {
+  proto::Header header = proto::make_header(proto::Type::kHello);
+  header.job = proto::Be32{config.job};
+  header.rank = proto::Be16{config.rank};
+  const proto::HelloBody body{.instance = proto::Be64{config.instance}};
+  std::memcpy(datagram_.data(), &header, sizeof(header));
+  std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
+}
+
+void Discovery::transmit(Time now, Sink& sink) {
+  if (now < next_round_) return;
+  while (next_candidate_ < candidates_.size() && !sink.full()) {
+    const std::uint16_t values = candidates_[next_candidate_++];
+    if (values <= values_) continue;
+    sink.add(aggregator_, {datagram_.data(), proto::datagram_size(values)});
+    ++asked_;
+  }
+  if (next_candidate_ == candidates_.size()) {
+    next_candidate_ = 0;
+    next_round_ = now + kRound;
+  }
+}
+
+Time Discovery::next_event() const {
+  return next_round_;
+}
+
+void Discovery::on_offer(const proto::OfferBody& offer, std::size_t length, Time now) {
+  if (offer.instance.value() != config_.instance || offer.shards.value() == 0) return;
+  const auto answered = std::find_if(
+      candidates_.begin(), candidates_.end(),
+      [length](std::uint16_t values) { return proto::datagram_size(values) == length; });
+  if (answered == candidates_.end()) return;
+  offer_ = offer;
+  if (first_offer_ == kNever) first_offer_ = now;
+  const std::uint16_t carried = std::min(*answered, offer.max_values.value());
+  values_ = std::max<std::uint16_t>(values_, carried);
+}
+
+bool Discovery::settled(Time now) const {
+  if (values_ == 0) return false;
+  const bool best = values_ >= std::min(candidates_.front(), offer_.max_values.value());
+  return best || now - first_offer_ >= kPatience;
+}
+
+std::uint16_t Discovery::window() const {
+  return offer_.max_window.value();
+}
+
+std::string Discovery::describe() const {
+  if (values_ == 0) {
+    return "no answer from aggregator " + to_string(aggregator_) + " to " + std::to_string(asked_) +
+           " HELLO packets";
+  }
+  return "aggregator " + to_string(aggregator_) + " answered";
+}
+
+}  // namespace natagg::worker

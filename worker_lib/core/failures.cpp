@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/failures.hpp"
+
+namespace natagg::worker {
+namespace {
+
+std::string milliseconds(Time time) {
+  return std::to_string(time / 1'000'000) + " ms";
+}
+
+std::string submitted(std::uint16_t rank, std::uint64_t fingerprint, std::uint32_t operation) {
+  return "rank " + std::to_string(rank) + " submitted a " +
+         to_string(proto::from_fingerprint(fingerprint)) + " as operation " +
+         std::to_string(operation);
+}
+
+}  // namespace
+
+Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body) {
+  const std::uint16_t rank = body.rank.value();
+  const std::string at = " (aggregator " + to_string(shard) + ")";
+  switch (body.reason) {
+    case proto::AbortReason::kMemberLeft:
+      return {NATAGG_RANK_LOST, rank,
+              "rank " + std::to_string(rank) + " left while others wait for it" + at};
+    case proto::AbortReason::kMemberSilent:
+      return {NATAGG_RANK_LOST, rank, "rank " + std::to_string(rank) + " fell silent" + at};
+    case proto::AbortReason::kMismatch:
+      return {NATAGG_MISMATCH, rank,
+              "ranks disagree: " +
+                  submitted(rank, body.fingerprint.value(), body.operation.value()) + ", " +
+                  submitted(body.other_rank.value(), body.other_fingerprint.value(),
+                            body.other_operation.value()) +
+                  at};
+    case proto::AbortReason::kUnknownSession:
+      return {NATAGG_AGGREGATOR_LOST, -1,
+              "aggregator " + to_string(shard) +
+                  " does not know this session: it was restarted, or dropped the job"};
+    case proto::AbortReason::kSuperseded:
+      return {NATAGG_REFUSED, -1, "the job has formed anew without this worker" + at};
+  }
+  return {NATAGG_AGGREGATOR_LOST, -1,
+          "aggregator " + to_string(shard) + " ended the session for an unknown reason"};
+}
+
+Failure aggregator_silent(const proto::Endpoint& shard, Time silence) {
+  return {NATAGG_AGGREGATOR_LOST, -1,
+          "aggregator " + to_string(shard) + " has been silent for " + milliseconds(silence)};
+}
+
+Failure overdue(const PendingOperation& operation, const Channel* channel, const Flight* flight,
+                Time now) {
+  Failure failure{NATAGG_TIMED_OUT, -1,
+                  "operation " + std::to_string(operation.index) + " (" +
+                      to_string(operation.submission.operation) + ") missed its deadline with " +
+                      std::to_string(operation.remaining) + " of " +
+                      std::to_string(operation.chunks) + " chunks to come"};
+  if (flight == nullptr) return failure;
+  failure.message += ": values " + std::to_string(flight->element) + " to " +
+                     std::to_string(flight->element + flight->count - 1) + " at aggregator " +
+                     to_string(channel->session().endpoint);
+  if (flight->missing_count == 0) {
+    failure.message += " are unanswered; it was last heard " +
+                       milliseconds(now - channel->silent_since()) + " ago";
+    return failure;
+  }
+  failure.rank = flight->missing;
+  failure.message += " wait for rank " + std::to_string(flight->missing);
+  if (flight->missing_count > 1) {
+    failure.message += " and " + std::to_string(flight->missing_count - 1) + " more";
+  }
+  return failure;
+}
+
+}  // namespace natagg::worker

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Puts what went wrong into words: which rank, which chunk, which aggregator, which numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "worker_lib/core/channel.hpp"
+#include "worker_lib/core/stream.hpp"
+
+namespace natagg::worker {
+
+/// An aggregator ended the session.
+[[nodiscard]] Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body);
+
+/// An aggregator has not been heard for `silence`.
+[[nodiscard]] Failure aggregator_silent(const proto::Endpoint& shard, Time silence);
+
+/// `operation` has missed its deadline. `flight` is its oldest unanswered chunk and `channel`
+/// where that is under way; both nullptr when none is.
+[[nodiscard]] Failure overdue(const PendingOperation& operation, const Channel* channel,
+                              const Flight* flight, Time now);
+
+}  // namespace natagg::worker

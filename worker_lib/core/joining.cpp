@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/joining.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace natagg::worker {
+namespace {
+
+using proto::Be16;
+using proto::Be32;
+using proto::Be64;
+using proto::RefuseReason;
+
+constexpr Time kRound = 50'000'000;
+
+/// Reasons that pass when an earlier run's workers are gone.
+bool may_pass(RefuseReason reason) {
+  return reason == RefuseReason::kRankTaken || reason == RefuseReason::kJobRunning ||
+         reason == RefuseReason::kTooManyJobs || reason == RefuseReason::kNoMemory;
+}
+
+std::string explain(const proto::RefuseBody& body) {
+  const std::uint64_t yours = body.yours.value();
+  const std::uint64_t ours = body.ours.value();
+  const std::string name(to_string(body.reason));
+  switch (body.reason) {
+    case RefuseReason::kRankTaken: {
+      const proto::Endpoint holder{static_cast<std::uint32_t>(ours), 0};
+      const std::string address = to_string(holder);
+      return "rank " + std::to_string(yours) + " is taken by a worker at " +
+             address.substr(0, address.find(':'));
+    }
+    case RefuseReason::kJobRunning:
+      return "the job is running with " + std::to_string(ours) + " other workers";
+    case RefuseReason::kTooManyJobs: return "too many jobs: it takes " + std::to_string(ours);
+    case RefuseReason::kNoMemory: return name;
+    case RefuseReason::kShift:
+      return name + ": " + std::to_string(static_cast<std::int64_t>(yours)) + " here, its own is " +
+             std::to_string(static_cast<std::int64_t>(ours));
+    default:
+      return name + ": " + std::to_string(yours) + " here, its own is " + std::to_string(ours);
+  }
+}
+
+}  // namespace
+
+Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const Proposal& proposal,
+                 Time now)
+    : config_(config),
+      session_{.endpoint = shard, .index = proposal.index, .shards = proposal.shards},
+      datagram_(proto::datagram_size(proposal.values)),
+      next_join_(now) {
+  proto::Header header = proto::make_header(proto::Type::kJoin);
+  header.job = Be32{config.job};
+  header.rank = Be16{config.rank};
+  header.shift = static_cast<std::int8_t>(config.shift);
+  if (config.rounding == proto::Rounding::kNearest) header.flags |= proto::kFlagNearest;
+  proto::JoinBody body{};
+  body.instance = Be64{config.instance};
+  body.seed = Be64{config.seed};
+  body.world = Be16{config.world};
+  body.values = Be16{proposal.values};
+  body.window = Be16{proposal.window};
+  body.shard = Be16{proposal.index};
+  body.shards = Be16{proposal.shards};
+  body.rounding = static_cast<std::uint8_t>(config.rounding);
+  if (config.values != 0) body.flags |= proto::kJoinValuesPinned;
+  std::memcpy(datagram_.data(), &header, sizeof(header));
+  std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
+}
+
+void Joining::transmit(Time now, Sink& sink) {
+  if (now < next_join_ || sink.full()) return;
+  sink.add(session_.endpoint, datagram_);
+  next_join_ = now + kRound;
+}
+
+void Joining::on_welcome(const proto::Header& header, const proto::WelcomeBody& body) {
+  // A WELCOME to all has instance 0; its epoch must then be one that answered this worker.
+  const bool own = body.instance.value() == config_.instance;
+  const bool to_all =
+      body.instance.value() == 0 && session_.epoch != 0 && header.epoch.value() == session_.epoch;
+  if (ready_ || (!own && !to_all) || header.epoch.value() == 0) return;
+  welcome_ = body;
+  session_.epoch = header.epoch.value();
+  refusal_.clear();
+  const std::uint16_t missing = body.missing.value();
+  missing_ = missing == proto::kAggregatorRank ? -1 : missing;
+  if (body.state != proto::SessionState::kReady) return;
+  const bool sane = body.values.value() >= proto::kMinValues &&
+                    body.values.value() <= proto::kMaxValues &&
+                    body.values.value() % proto::kValuesMultiple == 0 && body.window.value() != 0 &&
+                    (body.window.value() & (body.window.value() - 1U)) == 0 &&
+                    proto::datagram_size(body.values.value()) <= datagram_.size();
+  if (!sane) return;
+  ready_ = true;
+  next_join_ = kNever;
+  members_ = body.members.value();
+  session_.first_sequence = body.first_sequence.value();
+  session_.values = body.values.value();
+  session_.window = body.window.value();
+}
+
+void Joining::on_probe(const proto::Header& header, Time now) {
+  if (ready_ || session_.epoch == 0 || header.epoch.value() != session_.epoch) return;
+  auto join = proto::read_header(datagram_);
+  if ((join.flags & proto::kFlagMulticast) != 0) return;
+  join.flags |= proto::kFlagMulticast;
+  std::memcpy(datagram_.data(), &join, sizeof(join));
+  next_join_ = now;
+}
+
+std::optional<std::string> Joining::on_refuse(const proto::RefuseBody& body) {
+  const std::uint64_t instance = body.instance.value();
+  if (ready_ || (instance != config_.instance && instance != 0)) return std::nullopt;
+  refusal_ = "aggregator " + to_string(session_.endpoint) + " refuses rank " +
+             std::to_string(config_.rank) + " of job " + std::to_string(config_.job) + ": " +
+             explain(body);
+  return may_pass(body.reason) ? std::nullopt : std::optional(refusal_);
+}
+
+std::optional<proto::Endpoint> Joining::group() const {
+  const std::uint32_t address = welcome_.multicast_address.value();
+  if (address == 0) return std::nullopt;
+  return proto::Endpoint{address, welcome_.multicast_port.value()};
+}
+
+std::string Joining::describe() const {
+  if (!refusal_.empty()) return refusal_;
+  const std::string shard = to_string(session_.endpoint);
+  if (session_.epoch == 0) return "no answer to JOIN from aggregator " + shard;
+  if (ready_) return "aggregator " + shard + " is ready";
+  return "rank " + std::to_string(missing_) + " has not joined at aggregator " + shard + " (" +
+         std::to_string(welcome_.joined.value()) + " of " + std::to_string(config_.world) +
+         " have)";
+}
+
+}  // namespace natagg::worker

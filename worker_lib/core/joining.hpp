@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Joins one shard: repeats JOIN until the shard says that every rank is there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker_lib/core/channel.hpp"
+#include "worker_lib/core/sink.hpp"
+
+namespace natagg::worker {
+
+class Joining {
+ public:
+  /// What the pool as a whole allows; the shard may lower it.
+  struct Proposal {
+    std::uint16_t values = 0;
+    std::uint16_t window = 0;
+    std::uint16_t index = 0;   // of the shard in the pool ...
+    std::uint16_t shards = 0;  // ... of so many
+  };
+
+  /// `config` outlives this.
+  Joining(const StreamConfig& config, const proto::Endpoint& shard, const Proposal& proposal,
+          Time now);
+
+  void transmit(Time now, Sink& sink);
+  [[nodiscard]] Time next_event() const { return next_join_; }
+
+  /// A WELCOME; anything but this worker's own is ignored.
+  void on_welcome(const proto::Header& header, const proto::WelcomeBody& body);
+
+  /// A multicast PROBE of this session: the next JOIN says that it was heard.
+  void on_probe(const proto::Header& header, Time now);
+
+  /// A REFUSE. Returns the reason in words when waiting cannot help.
+  [[nodiscard]] std::optional<std::string> on_refuse(const proto::RefuseBody& body);
+
+  [[nodiscard]] const proto::Endpoint& shard() const { return session_.endpoint; }
+  [[nodiscard]] bool ready() const { return ready_; }
+  [[nodiscard]] std::uint64_t members() const { return members_; }
+  [[nodiscard]] const ShardSession& session() const { return session_; }
+  [[nodiscard]] std::optional<proto::Endpoint> group() const;
+
+  /// What it still waits for.
+  [[nodiscard]] std::string describe() const;
+  [[nodiscard]] int missing_rank() const { return missing_; }
+
+ private:
+  const StreamConfig& config_;
+  ShardSession session_;
+  std::vector<std::byte> datagram_;
+  proto::WelcomeBody welcome_{};
+  std::uint64_t members_ = 0;
+  std::string refusal_;
+  int missing_ = -1;
+  bool ready_ = false;
+  Time next_join_;
+};
+
+}  // namespace natagg::worker

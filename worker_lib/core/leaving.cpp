@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/leaving.hpp"
+
+#include <algorithm>
+
+namespace natagg::worker {
+namespace {
+
+constexpr int kRounds = 4;
+constexpr Time kRound = 20'000'000;
+
+}  // namespace
+
+void Leaving::begin(Time now) {
+  farewells_.clear();
+  next_ = 0;
+  rounds_left_ = kRounds;
+  next_round_ = now;
+}
+
+void Leaving::add(const proto::Endpoint& shard, std::uint32_t job, std::uint32_t epoch,
+                  std::uint16_t rank) {
+  proto::Header header = proto::make_header(proto::Type::kLeave);
+  header.job = proto::Be32{job};
+  header.epoch = proto::Be32{epoch};
+  header.rank = proto::Be16{rank};
+  farewells_.push_back({.shard = shard, .header = header});
+}
+
+void Leaving::transmit(Time now, Sink& sink) {
+  if (now < next_round_ || done()) return;
+  if (rounds_left_ == 0) return farewells_.clear();
+  while (next_ < farewells_.size() && !sink.full()) {
+    const Farewell& farewell = farewells_[next_++];
+    sink.add(farewell.shard, std::as_bytes(std::span(&farewell.header, 1)));
+  }
+  if (next_ < farewells_.size()) return;
+  next_ = 0;
+  --rounds_left_;
+  next_round_ = now + kRound;
+}
+
+void Leaving::on_leave(const proto::Endpoint& shard) {
+  std::erase_if(farewells_, [&](const Farewell& f) { return f.shard == shard; });
+  next_ = std::min(next_, farewells_.size());
+}
+
+}  // namespace natagg::worker

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/operation_queue.hpp"
+
+#include <algorithm>
+
+namespace natagg::worker {
+
+bool OperationQueue::submit(const Submission& submission) {
+  PendingOperation operation{.submission = submission,
+                             .id = next_id(),
+                             .fingerprint = proto::fingerprint(submission.operation),
+                             .index = next_index_++,
+                             .ended = submission.operation.length == 0};
+  if (values_ != 0) cut(operation);
+  operations_.push_back(operation);
+  if (operation.ended) {
+    pop_ended();
+    return true;
+  }
+  earliest_deadline_ = std::min(earliest_deadline_, submission.deadline);
+  return false;
+}
+
+void OperationQueue::set_values(std::uint16_t values) {
+  values_ = values;
+  for (PendingOperation& operation : operations_) cut(operation);
+}
+
+void OperationQueue::cut(PendingOperation& operation) {
+  const std::uint64_t length = operation.submission.operation.length;
+  operation.first_chunk = next_chunk_;
+  operation.chunks = length / values_ + (length % values_ != 0 ? 1 : 0);
+  operation.remaining = operation.chunks;
+  next_chunk_ += operation.chunks;
+}
+
+std::optional<ChunkRange> OperationQueue::chunk(std::uint64_t number, std::uint64_t& hint) {
+  if (number >= next_chunk_) return std::nullopt;
+  hint = std::max(hint, front_id_);
+  while (number >= at(hint).first_chunk + at(hint).chunks) ++hint;
+  PendingOperation& operation = at(hint);
+  const std::uint64_t element = (number - operation.first_chunk) * values_;
+  const std::uint64_t rest = operation.submission.operation.length - element;
+  return ChunkRange{.operation = &operation,
+                    .element = element,
+                    .count = static_cast<std::uint16_t>(std::min<std::uint64_t>(rest, values_))};
+}
+
+bool OperationQueue::complete_chunk(std::uint64_t id) {
+  PendingOperation& operation = at(id);
+  if (--operation.remaining != 0) return false;
+  operation.ended = true;
+  pop_ended();
+  return true;
+}
+
+const PendingOperation* OperationQueue::overdue(Time now) const {
+  if (now < earliest_deadline_) return nullptr;
+  const auto operation = std::find_if(
+      operations_.begin(), operations_.end(),
+      [now](const PendingOperation& o) { return !o.ended && o.submission.deadline <= now; });
+  return operation != operations_.end() ? &*operation : nullptr;
+}
+
+void OperationQueue::pop_ended() {
+  while (!operations_.empty() && operations_.front().ended) {
+    operations_.pop_front();
+    ++front_id_;
+  }
+  earliest_deadline_ = kNever;
+  for (const PendingOperation& operation : operations_) {
+    if (!operation.ended) {
+      earliest_deadline_ = std::min(earliest_deadline_, operation.submission.deadline);
+    }
+  }
+}
+
+}  // namespace natagg::worker

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The operations of a stream in the order of submission, cut into chunks. Chunks are numbered
+// through all operations; chunk g goes to shard g mod m as that shard's chunk g / m, so every
+// operation, however short, spreads evenly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "worker_lib/core/stream.hpp"
+
+namespace natagg::worker {
+
+struct PendingOperation {
+  Submission submission;
+  std::uint64_t id = 0;
+  std::uint64_t fingerprint = 0;
+  std::uint64_t first_chunk = 0;  // of all operations' chunks
+  std::uint64_t chunks = 0;
+  std::uint64_t remaining = 0;  // chunks without a result
+  std::uint32_t index = 0;      // on the wire
+  bool ended = false;
+};
+
+/// A part of an operation that one packet carries.
+struct ChunkRange {
+  PendingOperation* operation = nullptr;
+  std::uint64_t element = 0;
+  std::uint16_t count = 0;
+};
+
+class OperationQueue {
+ public:
+  explicit OperationQueue(std::uint32_t first_index) : next_index_(first_index) {}
+
+  /// Takes a submission; true when there is nothing to send for it and it has ended.
+  bool submit(const Submission& submission);
+
+  /// Cuts what is queued, and what will be, into chunks of `values`.
+  void set_values(std::uint16_t values);
+
+  /// Chunk `number`, or nothing while it is not submitted. `hint` is the caller's own, 0 at
+  /// first: it makes the search constant-time for growing numbers.
+  [[nodiscard]] std::optional<ChunkRange> chunk(std::uint64_t number, std::uint64_t& hint);
+
+  /// A chunk of operation `id` has its result; true when it was the last.
+  bool complete_chunk(std::uint64_t id);
+
+  /// The pending operation `id`.
+  [[nodiscard]] PendingOperation& at(std::uint64_t id) { return operations_[id - front_id_]; }
+
+  [[nodiscard]] std::uint64_t next_id() const { return front_id_ + operations_.size(); }
+
+  /// The earliest deadline of those pending, kNever for none.
+  [[nodiscard]] Time earliest_deadline() const { return earliest_deadline_; }
+
+  /// The first pending operation whose deadline has passed, or nullptr.
+  [[nodiscard]] const PendingOperation* overdue(Time now) const;
+
+  /// Ends all that is pending, in order, with `end(id)` for each.
+  template <typename End>
+  void end_all(End end) {
+    for (PendingOperation& operation : operations_) {
+      if (!operation.ended) end(operation.id);
+      operation.ended = true;
+    }
+    pop_ended();
+  }
+
+ private:
+  void cut(PendingOperation& operation);
+  void pop_ended();
+
+  std::deque<PendingOperation> operations_;
+  std::uint64_t front_id_ = 0;
+  std::uint64_t next_chunk_ = 0;
+  std::uint32_t next_index_;
+  std::uint16_t values_ = 0;  // 0 until known
+  Time earliest_deadline_ = kNever;
+};
+
+}  // namespace natagg::worker

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "worker_lib/core/stream.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <stdexcept>
+
+#include "worker_lib/core/channel.hpp"
+#include "worker_lib/core/discovery.hpp"
+#include "worker_lib/core/failures.hpp"
+#include "worker_lib/core/joining.hpp"
+#include "worker_lib/core/leaving.hpp"
+#include "worker_lib/core/operation_queue.hpp"
+
+namespace natagg::worker {
+namespace {
+
+using proto::Endpoint;
+using proto::Header;
+using proto::Type;
+
+void check(bool in_range, const char* field, const std::string& problem) {
+  if (!in_range) throw std::invalid_argument(std::string(field) + " " + problem);
+}
+
+void validate(const StreamConfig& config) {
+  check(!config.aggregators.empty(), "aggregators", "must name at least one");
+  check(config.world >= 1, "world", "must be at least 1");
+  check(config.rank < config.world, "rank",
+        "is " + std::to_string(config.rank) + ", must be below the world size " +
+            std::to_string(config.world));
+  check(std::abs(config.shift) <= nat8::kMaxShift, "shift",
+        "is " + std::to_string(config.shift) + ", must be -64 to 64");
+  check(config.instance != 0, "instance", "must not be 0");
+  check(proto::values_for_mtu(config.mtu) != 0, "mtu",
+        "is " + std::to_string(config.mtu) + ", must be at least 220");
+  check(config.values % proto::kValuesMultiple == 0 && config.values <= proto::kMaxValues, "values",
+        "is " + std::to_string(config.values) + ", must be a multiple of 128 up to 8832");
+  check(std::has_single_bit(config.window) && config.window <= 0x4000, "window",
+        "is " + std::to_string(config.window) + ", must be a power of two up to 16384");
+  check(config.in_flight >= 1, "in_flight", "must be at least 1");
+  check(config.min_rto > 0 && config.max_rto >= config.min_rto, "min_rto",
+        "must be positive and at most max_rto");
+}
+
+}  // namespace
+
+class Stream::Impl {
+ public:
+  Impl(StreamConfig config, Time now)
+      : config_(std::move(config)),
+        kernels_(config_.kernels != nullptr ? *config_.kernels : default_kernels()),
+        operations_(config_.first_operation),
+        last_transmit_(now) {
+    validate(config_);
+    for (const Endpoint& aggregator : config_.aggregators) {
+      discoveries_.emplace_back(config_, aggregator, now);
+    }
+  }
+
+  std::uint64_t submit(const Submission& submission) {
+    const std::uint64_t id = operations_.next_id();
+    const bool ended = operations_.submit(submission);
+    if (ended) completions_.push_back({id, NATAGG_OK});
+    if (state_ == State::kFailed) end_operations(failure_.status);
+    if (state_ == State::kClosing || state_ == State::kClosed) end_operations(NATAGG_CLOSED);
+    return id;
+  }
+
+  void receive(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
+    stats_.bytes_received += datagram.size();
+    if (proto::validate(datagram) != proto::Reject::kNone) {
+      ++stats_.rejected_packets;
+      return;
+    }
+    const Header header = proto::read_header(datagram);
+    if (header.job.value() != config_.job || !dispatch(header, datagram, source, now)) {
+      ++stats_.rejected_packets;
+    }
+  }
+
+  std::size_t transmit(Time now, std::span<Outgoing> out) {
+    forgive_pause(now);
+    Sink sink(out);
+    if (state_ == State::kConnecting) connect(now, sink);
+    if (state_ == State::kReady) watch(now);
+    if (state_ == State::kConnecting || state_ == State::kReady) {
+      transmit_channels(now, sink);
+    } else {
+      leaving_.transmit(now, sink);
+      if (state_ == State::kClosing && leaving_.done()) state_ = State::kClosed;
+    }
+    stats_.bytes_sent += sink.bytes();
+    return sink.size();
+  }
+
+  [[nodiscard]] Time next_event() const {
+    if (state_ != State::kConnecting && state_ != State::kReady) return leaving_.next_event();
+    Time next = operations_.earliest_deadline();
+    for (const auto& channel : channels_) {
+      if (channel) next = std::min(next, channel->next_event());
+    }
+    if (state_ == State::kReady) return next;
+    next = std::min(next, config_.connect_deadline);
+    if (joinings_.empty()) {
+      for (const Discovery& discovery : discoveries_) {
+        next = std::min(next, discovery.next_event());
+      }
+    }
+    for (const Joining& joining : joinings_) next = std::min(next, joining.next_event());
+    return next;
+  }
+
+  std::optional<Completion> poll_completion() {
+    if (completions_.empty()) return std::nullopt;
+    const Completion completion = completions_.front();
+    completions_.pop_front();
+    return completion;
+  }
+
+  void close(Time now) {
+    if (state_ == State::kClosing || state_ == State::kClosed) return;
+    end_operations(NATAGG_CLOSED);
+    if (state_ != State::kFailed) say_farewell(now);
+    state_ = leaving_.done() ? State::kClosed : State::kClosing;
+  }
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+  [[nodiscard]] std::span<const Endpoint> groups() const { return groups_; }
+  [[nodiscard]] const StreamStats& stats() const { return stats_; }
+
+ private:
+  // --- Receiving ---
+
+  /// False when the packet has no place in the present state.
+  bool dispatch(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
+                Time now) {
+    if (header.type == Type::kLeave) {
+      leaving_.on_leave(source);
+      return true;
+    }
+    if (state_ != State::kConnecting && state_ != State::kReady) return false;
+    switch (header.type) {
+      case Type::kOffer: return on_offer(datagram, source, now);
+      case Type::kRefuse: return on_refuse(datagram, source, now);
+      case Type::kWelcome: return on_welcome(header, datagram, source, now);
+      case Type::kProbe: return on_probe(header, source, now);
+      default: return on_session_packet(header, datagram, source, now);
+    }
+  }
+
+  bool on_session_packet(const Header& header, std::span<const std::byte> datagram,
+                         const Endpoint& source, Time now) {
+    Channel* channel = find_channel(source);
+    if (channel == nullptr || channel->session().epoch != header.epoch.value()) return false;
+    channel->heard(now);
+    switch (header.type) {
+      case Type::kResult:
+        if (const auto id = channel->on_result(header, proto::payload(datagram), now)) {
+          completions_.push_back({*id, NATAGG_OK});
+        }
+        return true;
+      case Type::kPending:
+        channel->on_pending(header, proto::read_body<proto::PendingBody>(datagram));
+        return true;
+      case Type::kAbort:
+        fail(aborted(source, proto::read_body<proto::AbortBody>(datagram)), now);
+        return true;
+      case Type::kHeartbeat: return true;
+      default: return false;
+    }
+  }
+
+  bool on_offer(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
+    const auto discovery =
+        std::find_if(discoveries_.begin(), discoveries_.end(),
+                     [&](const Discovery& candidate) { return candidate.aggregator() == source; });
+    if (discovery == discoveries_.end()) return false;
+    discovery->on_offer(proto::read_body<proto::OfferBody>(datagram), datagram.size(), now);
+    return true;
+  }
+
+  bool on_welcome(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
+                  Time now) {
+    Joining* joining = find_joining(source);
+    if (joining == nullptr) return false;
+    const bool was_ready = joining->ready();
+    joining->on_welcome(header, proto::read_body<proto::WelcomeBody>(datagram));
+    if (const auto group = joining->group();
+        group && std::find(groups_.begin(), groups_.end(), *group) == groups_.end()) {
+      groups_.push_back(*group);
+    }
+    if (joining->ready() && !was_ready) {
+      channels_[joining->session().index] = std::make_unique<Channel>(
+          config_, kernels_, joining->session(), operations_, stats_, now);
+      if (std::all_of(joinings_.begin(), joinings_.end(),
+                      [](const Joining& j) { return j.ready(); })) {
+        become_ready(now);
+      }
+    }
+    return true;
+  }
+
+  bool on_probe(const Header& header, const Endpoint& source, Time now) {
+    Joining* joining = find_joining(source);
+    if (joining == nullptr) return false;
+    joining->on_probe(header, now);
+    return true;
+  }
+
+  bool on_refuse(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
+    const auto body = proto::read_body<proto::RefuseBody>(datagram);
+    if (Joining* joining = find_joining(source)) {
+      if (const auto reason = joining->on_refuse(body)) fail({NATAGG_REFUSED, -1, *reason}, now);
+      return true;
+    }
+    const bool asked =
+        std::any_of(discoveries_.begin(), discoveries_.end(),
+                    [&](const Discovery& discovery) { return discovery.aggregator() == source; });
+    if (!asked || body.instance.value() != config_.instance) return false;
+    fail({NATAGG_REFUSED, -1,
+          "aggregator " + to_string(source) + " refuses: " + std::string(to_string(body.reason)) +
+              ": " + std::to_string(body.yours.value()) + " here, its own is " +
+              std::to_string(body.ours.value())},
+         now);
+    return true;
+  }
+
+  // --- Connecting ---
+
+  void connect(Time now, Sink& sink) {
+    if (now >= config_.connect_deadline) return fail_connect(now);
+    if (joinings_.empty()) {
+      for (Discovery& discovery : discoveries_) discovery.transmit(now, sink);
+      const bool settled =
+          std::all_of(discoveries_.begin(), discoveries_.end(),
+                      [now](const Discovery& discovery) { return discovery.settled(now); });
+      if (!settled) return;
+      begin_joining(now);
+    }
+    for (Joining& joining : joinings_) joining.transmit(now, sink);
+  }
+
+  void begin_joining(Time now) {
+    Joining::Proposal proposal{.values = proto::kMaxValues, .window = config_.window};
+    for (const Discovery& discovery : discoveries_) {
+      proposal.values = std::min(proposal.values, discovery.values());
+      proposal.window = std::min(proposal.window, std::bit_floor(discovery.window()));
+      proposal.shards = static_cast<std::uint16_t>(proposal.shards + discovery.shards());
+    }
+    for (const Discovery& discovery : discoveries_) {
+      for (std::uint16_t i = 0; i < discovery.shards(); ++i) {
+        Endpoint shard = discovery.aggregator();
+        shard.port = static_cast<std::uint16_t>(shard.port + i);
+        joinings_.emplace_back(config_, shard, proposal, now);
+        ++proposal.index;
+      }
+    }
+    channels_.resize(joinings_.size());
+  }
+
+  void become_ready(Time now) {
+    const std::uint64_t members = joinings_.front().members();
+    stats_.values = proto::kMaxValues;
+    stats_.window = 0xFFFF;
+    stats_.shards = static_cast<std::uint16_t>(joinings_.size());
+    for (const Joining& joining : joinings_) {
+      if (joining.members() != members) {
+        return fail({NATAGG_REFUSED, -1,
+                     "aggregators " + to_string(joinings_.front().shard()) + " and " +
+                         to_string(joining.shard()) + " have different workers in job " +
+                         std::to_string(config_.job) + ": two sets of workers use its number"},
+                    now);
+      }
+      stats_.values = std::min(stats_.values, joining.session().values);
+      stats_.window = std::min(stats_.window, joining.session().window);
+    }
+    operations_.set_values(stats_.values);
+    state_ = State::kReady;
+  }
+
+  void fail_connect(Time now) {
+    for (const Joining& joining : joinings_) {
+      if (!joining.ready()) {
+        return fail({NATAGG_TIMED_OUT, joining.missing_rank(), joining.describe()}, now);
+      }
+    }
+    for (const Discovery& discovery : discoveries_) {
+      if (!discovery.settled(now)) return fail({NATAGG_TIMED_OUT, -1, discovery.describe()}, now);
+    }
+    fail({NATAGG_TIMED_OUT, -1, "connecting took too long"}, now);
+  }
+
+  // --- Running ---
+
+  void transmit_channels(Time now, Sink& sink) {
+    std::size_t in_flight = 0;
+    for (const auto& channel : channels_) {
+      if (channel) in_flight += channel->in_flight();
+    }
+    // Each call starts at another shard, so that none starves when room or sink is short.
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+      Channel* channel = channels_[(first_channel_ + i) % channels_.size()].get();
+      if (channel == nullptr) continue;
+      const std::size_t room = in_flight < config_.in_flight ? config_.in_flight - in_flight : 0;
+      const std::size_t before = channel->in_flight();
+      channel->transmit(now, room, sink);
+      in_flight += channel->in_flight() - before;
+      stats_.smoothed_rtt = std::max(stats_.smoothed_rtt, channel->smoothed_rtt());
+    }
+    ++first_channel_;
+  }
+
+  /// Fails the stream when a deadline has passed or an aggregator is silent.
+  void watch(Time now) {
+    if (const PendingOperation* operation = operations_.overdue(now)) {
+      for (const auto& channel : channels_) {
+        if (const Flight* flight = channel->oldest_of(operation->id)) {
+          return fail(overdue(*operation, channel.get(), flight, now), now);
+        }
+      }
+      return fail(overdue(*operation, nullptr, nullptr, now), now);
+    }
+    for (const auto& channel : channels_) {
+      const Time silence = now - channel->silent_since();
+      if (silence >= config_.aggregator_timeout) {
+        return fail(aggregator_silent(channel->session().endpoint, silence), now);
+      }
+    }
+  }
+
+  /// A process that was stopped for a while has heard nobody in that time, which says nothing
+  /// about them.
+  void forgive_pause(Time now) {
+    const Time gap = now - last_transmit_;
+    last_transmit_ = now;
+    if (gap < 2 * config_.heartbeat_interval) return;
+    for (const auto& channel : channels_) {
+      if (channel) channel->forgive(std::min(gap, now - channel->silent_since()));
+    }
+  }
+
+  // --- Ending ---
+
+  void fail(Failure failure, Time now) {
+    failure_ = std::move(failure);
+    state_ = State::kFailed;
+    say_farewell(now);
+    end_operations(failure_.status);
+  }
+
+  void say_farewell(Time now) {
+    leaving_.begin(now);
+    for (const Joining& joining : joinings_) {
+      const ShardSession& session = joining.session();
+      if (session.epoch != 0) {
+        leaving_.add(session.endpoint, config_.job, session.epoch, config_.rank);
+      }
+    }
+  }
+
+  void end_operations(natagg_status status) {
+    operations_.end_all([&](std::uint64_t id) { completions_.push_back({id, status}); });
+  }
+
+  Channel* find_channel(const Endpoint& shard) {
+    for (const auto& channel : channels_) {
+      if (channel && channel->session().endpoint == shard) return channel.get();
+    }
+    return nullptr;
+  }
+
+  Joining* find_joining(const Endpoint& shard) {
+    for (Joining& joining : joinings_) {
+      if (joining.shard() == shard) return &joining;
+    }
+    return nullptr;
+  }
+
+  StreamConfig config_;
+  const Kernels& kernels_;
+  State state_ = State::kConnecting;
+  std::vector<Discovery> discoveries_;  // one an aggregator
+  std::vector<Joining> joinings_;       // one a shard, in pool order; empty until discovered
+  std::vector<std::unique_ptr<Channel>> channels_;  // one a shard, null until it is ready
+  OperationQueue operations_;
+  std::deque<Completion> completions_;
+  std::vector<Endpoint> groups_;
+  Leaving leaving_;
+  Failure failure_;
+  StreamStats stats_;
+  std::size_t first_channel_ = 0;
+  Time last_transmit_;
+};
+
+Stream::Stream(StreamConfig config, Time now)
+    : impl_(std::make_unique<Impl>(std::move(config), now)) {}
+Stream::~Stream() = default;
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+
+Stream::State Stream::state() const {
+  return impl_->state();
+}
+const Failure& Stream::failure() const {
+  return impl_->failure();
+}
+std::uint64_t Stream::submit(const Submission& submission, Time) {
+  return impl_->submit(submission);
+}
+void Stream::receive(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
+  impl_->receive(datagram, source, now);
+}
+std::size_t Stream::transmit(Time now, std::span<Outgoing> out) {
+  return impl_->transmit(now, out);
+}
+Time Stream::next_event() const {
+  return impl_->next_event();
+}
+std::optional<Completion> Stream::poll_completion() {
+  return impl_->poll_completion();
+}
+std::span<const Endpoint> Stream::groups() const {
+  return impl_->groups();
+}
+void Stream::close(Time now) {
+  impl_->close(now);
+}
+const StreamStats& Stream::stats() const {
+  return impl_->stats();
+}
+
+}  // namespace natagg::worker
