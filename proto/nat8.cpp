@@ -96,8 +96,8 @@ typename F::Bits quotient_bits(int exponent, std::uint32_t divisor) {
   }
   // The leading one adds 1 to the exponent field; a denormal has none to add.
   const int field = missing > 0 ? 0 : leading + F::kBias - 1;
-  return static_cast<typename F::Bits>(
-      (static_cast<std::uint64_t>(field) << F::kFraction) + significand);
+  return static_cast<typename F::Bits>((static_cast<std::uint64_t>(field) << F::kFraction) +
+                                       significand);
 }
 
 template <typename F>

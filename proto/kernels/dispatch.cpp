@@ -9,10 +9,29 @@
 
 namespace natagg {
 
-bool scalar_supported() { return true; }
+bool scalar_supported() {
+  return true;
+}
+
+#if defined(__x86_64__)
+bool avx2_supported() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+bool avx512_supported() {
+  return avx2_supported() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+}
+#endif
 
 std::span<const Kernels> all_kernels() {
+#if defined(__x86_64__)
+  static const std::array kAll{kAvx512Kernels, kAvx2Kernels, kScalarKernels};
+#else
   static const std::array kAll{kScalarKernels};
+#endif
   return kAll;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// The reference, one element at a time; also the head and tail of the vector kernels.
+// The reference, one element at a time.
 
 #include <array>
+#include <bit>
 
 #include "proto/kernels/implementations.hpp"
+#include "proto/kernels/reference.hpp"
 
 namespace natagg {
 namespace {
@@ -60,29 +62,33 @@ void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint
                 const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
   Fractions fractions(key, first);
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = fractions.next(
-        [&](std::uint64_t fraction, nat8::Tally& t) {
-          return nat8::encode(in[i], shift, fraction, t);
-        },
-        tally);
+    out[i] = fractions.next([&](std::uint64_t fraction,
+                                nat8::Tally& t) { return nat8::encode(in[i], shift, fraction, t); },
+                            tally);
   }
 }
 
-void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count,
-                std::uint64_t first, const proto::RoundingKey& key, nat8::Tally& tally) {
+void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, nat8::Tally& tally) {
   Fractions fractions(key, first);
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = fractions.next(
-        [&](std::uint64_t fraction, nat8::Tally& t) {
-          return nat8::recompress(slot[i], fraction, t);
-        },
-        tally);
+    out[i] = fractions.next([&](std::uint64_t fraction,
+                                nat8::Tally& t) { return nat8::recompress(slot[i], fraction, t); },
+                            tally);
   }
 }
 
 void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
                 std::uint32_t divisor) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = nat8::decode_float(in[i], shift, divisor);
+  // Between normal numbers, a step of one code is one in the exponent field, bits 30 to 23.
+  const auto smallest = std::bit_cast<std::uint32_t>(nat8::decode_float(0, shift, divisor));
+  const bool normal = smallest >= std::uint32_t{1} << 23;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t byte = in[i];
+    out[i] = normal && (byte & nat8::kFlag) == 0
+                 ? std::bit_cast<float>(smallest + ((byte & 0x3F) << 23) + ((byte & 0x80) << 24))
+                 : nat8::decode_float(in[i], shift, divisor);
+  }
 }
 
 Scan scan(const std::uint8_t* in, std::size_t count) {
@@ -118,6 +124,16 @@ void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* c
 }
 
 }  // namespace
+
+std::uint8_t reference_byte(float value, std::uint64_t element, const proto::RoundingKey& key,
+                            int shift, nat8::Tally& tally) {
+  return nat8::encode(value, shift, proto::rounding_fraction(key, element), tally);
+}
+
+std::uint8_t reference_byte(std::int64_t sum, std::uint64_t element, const proto::RoundingKey& key,
+                            int /*shift*/, nat8::Tally& tally) {
+  return nat8::recompress(sum, proto::rounding_fraction(key, element), tally);
+}
 
 constinit const Kernels kScalarKernels = {
     .name = "scalar",

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "proto/kernels/avx2_isa.hpp"
+#include "proto/kernels/compress_vector.hpp"
+#include "proto/kernels/implementations.hpp"
+
+namespace natagg {
+namespace {
+
+__m256i load256(const void* in) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(in));
+}
+void store256(void* out, __m256i x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(out), x);
+}
+
+/// 4 or 8 bytes in the low part of a vector.
+__m128i load32(const void* in) {
+  return _mm_loadu_si32(in);
+}
+__m128i load64(const void* in) {
+  return _mm_loadl_epi64(static_cast<const __m128i*>(in));
+}
+
+void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+  compress<Avx2, Float32Source256>(in, out, count, first, key, shift, tally);
+}
+
+void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, nat8::Tally& tally) {
+  // A sum counts in units of code 0, as if the window began at 2^0.
+  compress<Avx2, SumSource256>(slot, out, count, first, key, -nat8::kMinExponent, tally);
+}
+
+void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  // Between normal numbers, a step of one code is one in the exponent field.
+  const float smallest = nat8::decode_float(0, shift, divisor);
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &smallest, sizeof(bits));
+  const bool normal = bits >= std::uint32_t{1} << 23;
+  const __m256i base = _mm256_set1_epi32(static_cast<int>(bits));
+  const __m256i flag = _mm256_set1_epi32(nat8::kFlag);
+  std::size_t i = 0;
+  for (; normal && count - i >= 8; i += 8) {
+    const __m256i byte = _mm256_cvtepu8_epi32(load64(in + i));
+    const __m256i flagged = _mm256_cmpeq_epi32(_mm256_and_si256(byte, flag), flag);
+    const __m256i special = _mm256_andnot_si256(_mm256_cmpeq_epi32(byte, flag), flagged);
+    if (_mm256_testz_si256(special, special) == 0) [[unlikely]] {
+      kScalarKernels.decode_f32(in + i, out + i, 8, shift, divisor);
+      continue;
+    }
+    const __m256i exponent =
+        _mm256_and_si256(_mm256_slli_epi32(byte, 23), _mm256_set1_epi32(0x3F << 23));
+    const __m256i sign =
+        _mm256_and_si256(_mm256_slli_epi32(byte, 24), _mm256_set1_epi32(INT32_MIN));
+    const __m256i value = _mm256_or_si256(_mm256_add_epi32(base, exponent), sign);
+    store256(out + i, _mm256_andnot_si256(flagged, value));
+  }
+  if (i < count) kScalarKernels.decode_f32(in + i, out + i, count - i, shift, divisor);
+}
+
+Scan scan(const std::uint8_t* in, std::size_t count) {
+  const __m256i code_and_flag = _mm256_set1_epi8(0x7F);
+  const __m256i zero = _mm256_set1_epi8(nat8::kZero);
+  __m256i largest = _mm256_setzero_si256();
+  Scan result;
+  const auto add = [&result](const Scan& chunk) {
+    result.any_special |= chunk.any_special;
+    result.malformed |= chunk.malformed;
+    if (chunk.largest_code > result.largest_code) result.largest_code = chunk.largest_code;
+  };
+  std::size_t i = 0;
+  for (; count - i >= 32; i += 32) {
+    const __m256i byte = load256(in + i);
+    const __m256i code = _mm256_and_si256(byte, code_and_flag);
+    const __m256i beyond = _mm256_cmpgt_epi8(code, _mm256_set1_epi8(nat8::kMaxCode));
+    largest = _mm256_max_epu8(largest, _mm256_andnot_si256(beyond, code));
+    if (_mm256_testc_si256(_mm256_cmpeq_epi8(byte, zero), beyond) == 0) [[unlikely]] {
+      add(kScalarKernels.scan(in + i, 32));
+    }
+  }
+  if (i < count) add(kScalarKernels.scan(in + i, count - i));
+  alignas(32) std::uint8_t bytes[32];
+  store256(bytes, largest);
+  for (const std::uint8_t byte : bytes) {
+    if (byte > result.largest_code) result.largest_code = byte;
+  }
+  return result;
+}
+
+/// Calls use(i, addends) for each vector of slots and returns how many were covered.
+template <typename Use>
+[[gnu::always_inline]] inline std::size_t for_addends(const std::uint8_t* in, std::size_t count,
+                                                      const Use& use) {
+  std::size_t i = 0;
+  for (; count - i >= 32; i += 32) {
+    // Signs and shift counts are split while they are bytes, 32 at a time. A set flag makes the
+    // count 64 or more, which shifts the one out.
+    const __m256i bytes = load256(in + i);
+    const __m256i negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bytes);
+    alignas(32) std::uint8_t ones[32];
+    alignas(32) std::uint8_t counts[32];
+    store256(ones, _mm256_or_si256(negative, _mm256_set1_epi8(1)));
+    store256(counts, _mm256_and_si256(bytes, _mm256_set1_epi8(0x7F)));
+#pragma GCC unroll 8
+    for (int j = 0; j < 32; j += 4) {
+      const __m256i one = _mm256_cvtepi8_epi64(load32(ones + j));
+      const __m256i shift = _mm256_cvtepu8_epi64(load32(counts + j));
+      use(i + static_cast<std::size_t>(j), _mm256_sllv_epi64(one, shift));
+    }
+  }
+  return i;
+}
+
+void store(const std::uint8_t* in, std::int64_t* slot, std::size_t count) {
+  const std::size_t done =
+      for_addends(in, count, [slot](std::size_t i, __m256i addend) { store256(slot + i, addend); });
+  kScalarKernels.store(in + done, slot + done, count - done);
+}
+
+void accumulate(const std::uint8_t* in, std::int64_t* slot, std::size_t count) {
+  const std::size_t done = for_addends(in, count, [slot](std::size_t i, __m256i addend) {
+    store256(slot + i, _mm256_add_epi64(load256(slot + i), addend));
+  });
+  kScalarKernels.accumulate(in + done, slot + done, count - done);
+}
+
+/// Rare, and 16-bit carries beside 64-bit lanes gain little from vectors this short.
+void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* carry,
+                     std::size_t count) {
+  kScalarKernels.accumulate_wide(in, slot, carry, count);
+}
+
+}  // namespace
+
+constinit const Kernels kAvx2Kernels = {
+    .name = "avx2",
+    .supported = avx2_supported,
+    .encode_f32 = encode_f32,
+    .decode_f32 = decode_f32,
+    .scan = scan,
+    .store = store,
+    .accumulate = accumulate,
+    .accumulate_wide = accumulate_wide,
+    .recompress = recompress,
+};
+
+}  // namespace natagg

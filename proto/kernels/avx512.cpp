@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "proto/kernels/avx512_isa.hpp"
+#include "proto/kernels/compress_vector.hpp"
+#include "proto/kernels/implementations.hpp"
+
+namespace natagg {
+namespace {
+
+void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+  compress<Avx512, Float32Source512>(in, out, count, first, key, shift, tally);
+}
+
+void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, nat8::Tally& tally) {
+  // A sum counts in units of code 0, as if the window began at 2^0.
+  compress<Avx512, SumSource512>(slot, out, count, first, key, -nat8::kMinExponent, tally);
+}
+
+__mmask16 first_lanes16(std::size_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1U << count) - 1);
+}
+
+__mmask8 first_lanes8(std::size_t count) {
+  return static_cast<__mmask8>(count >= 8 ? 0xFF : (1U << count) - 1);
+}
+
+void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  // Between normal numbers, a step of one code is one in the exponent field.
+  const float smallest = nat8::decode_float(0, shift, divisor);
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &smallest, sizeof(bits));
+  if (bits < std::uint32_t{1} << 23) {
+    kScalarKernels.decode_f32(in, out, count, shift, divisor);
+    return;
+  }
+  const __m512i base = _mm512_set1_epi32(static_cast<int>(bits));
+  const __m512i flag = _mm512_set1_epi32(nat8::kFlag);
+  for (std::size_t i = 0; i < count; i += 16) {
+    const __mmask16 lanes = first_lanes16(count - i);
+    const __m512i byte = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes, in + i));
+    const __m512i exponent = _mm512_slli_epi32(byte, 23);
+    const __m512i magnitude =
+        _mm512_add_epi32(base, _mm512_and_si512(exponent, _mm512_set1_epi32(0x3F << 23)));
+    constexpr int kSelect = 0xD8;  // third operand set: second, else first
+    const __m512i value = _mm512_ternarylogic_epi32(magnitude, _mm512_slli_epi32(byte, 24),
+                                                    _mm512_set1_epi32(INT32_MIN), kSelect);
+    const __mmask16 plain = _mm512_testn_epi32_mask(byte, flag);
+    _mm512_mask_storeu_epi32(out + i, lanes, _mm512_maskz_mov_epi32(plain, value));
+    const __mmask16 special =
+        _mm512_mask_cmpneq_epi32_mask(static_cast<__mmask16>(~plain & lanes), byte, flag);
+    if (special != 0) [[unlikely]] {
+      const __mmask16 infinite = _mm512_mask_test_epi32_mask(special, byte, _mm512_set1_epi32(1));
+      const __m512i infinity = _mm512_or_si512(_mm512_set1_epi32(0x7F800000),
+                                               _mm512_slli_epi32(_mm512_srli_epi32(byte, 7), 31));
+      _mm512_mask_storeu_epi32(out + i, special, _mm512_set1_epi32(0x7FC00000));
+      _mm512_mask_storeu_epi32(out + i, infinite, infinity);
+    }
+  }
+}
+
+Scan scan(const std::uint8_t* in, std::size_t count) {
+  const __m512i code_and_flag = _mm512_set1_epi8(0x7F);
+  const __m512i zero = _mm512_set1_epi8(nat8::kZero);
+  __m512i largest = _mm512_setzero_si512();
+  Scan result;
+  for (std::size_t i = 0; i < count; i += 64) {
+    const std::size_t left = count - i;
+    const __mmask64 lanes = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+    const __m512i byte = _mm512_mask_loadu_epi8(zero, lanes, in + i);
+    const __m512i code = _mm512_and_si512(byte, code_and_flag);
+    const __mmask64 plain = _mm512_cmple_epu8_mask(code, _mm512_set1_epi8(nat8::kMaxCode));
+    largest = _mm512_mask_max_epu8(largest, plain, largest, code);
+    if (_mm512_mask_cmpneq_epi8_mask(~plain, byte, zero) != 0) [[unlikely]] {
+      const Scan chunk = kScalarKernels.scan(in + i, left < 64 ? left : 64);
+      result.any_special |= chunk.any_special;
+      result.malformed |= chunk.malformed;
+      if (chunk.largest_code > result.largest_code) result.largest_code = chunk.largest_code;
+    }
+  }
+  const __m256i half =
+      _mm256_max_epu8(_mm512_castsi512_si256(largest), _mm512_extracti64x4_epi64(largest, 1));
+  alignas(32) std::uint8_t bytes[32];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(bytes), half);
+  for (const std::uint8_t byte : bytes) {
+    if (byte > result.largest_code) result.largest_code = byte;
+  }
+  return result;
+}
+
+/// What the valid bytes of `count` <= 8 values add; a set flag shifts the one out.
+__m512i addends(const std::uint8_t* in, __mmask8 lanes) {
+  const __m128i bytes = _mm_mask_loadu_epi8(_mm_set1_epi8(nat8::kZero), lanes, in);
+  const __m512i byte = _mm512_cvtepi8_epi64(bytes);
+  const __m512i sign_or_one = _mm512_or_si512(_mm512_srai_epi64(byte, 63), _mm512_set1_epi64(1));
+  return _mm512_sllv_epi64(sign_or_one, _mm512_and_si512(byte, _mm512_set1_epi64(0x7F)));
+}
+
+/// Calls use(i, addends, lanes) for each vector of slots.
+template <typename Use>
+[[gnu::always_inline]] inline void for_addends(const std::uint8_t* in, std::size_t count,
+                                               const Use& use) {
+  std::size_t i = 0;
+  for (; count - i >= 64; i += 64) {
+    // Signs and shift counts are split while they are bytes, 64 at a time.
+    const __m512i bytes = _mm512_loadu_si512(in + i);
+    alignas(64) std::uint8_t ones[64];
+    alignas(64) std::uint8_t counts[64];
+    _mm512_store_si512(ones, _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), _mm512_set1_epi8(1),
+                                                    _mm512_set1_epi8(-1)));
+    _mm512_store_si512(counts, _mm512_and_si512(bytes, _mm512_set1_epi8(0x7F)));
+#pragma GCC unroll 8
+    for (int j = 0; j < 64; j += 8) {
+      const __m512i one =
+          _mm512_cvtepi8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(ones + j)));
+      const __m512i shift =
+          _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(counts + j)));
+      use(i + static_cast<std::size_t>(j), _mm512_sllv_epi64(one, shift), __mmask8{0xFF});
+    }
+  }
+  for (; i < count; i += 8) {
+    const __mmask8 lanes = first_lanes8(count - i);
+    use(i, addends(in + i, lanes), lanes);
+  }
+}
+
+void store(const std::uint8_t* in, std::int64_t* slot, std::size_t count) {
+  for_addends(in, count, [slot](std::size_t i, __m512i addend, __mmask8 lanes) {
+    _mm512_mask_storeu_epi64(slot + i, lanes, addend);
+  });
+}
+
+void accumulate(const std::uint8_t* in, std::int64_t* slot, std::size_t count) {
+  for_addends(in, count, [slot](std::size_t i, __m512i addend, __mmask8 lanes) {
+    const __m512i sum = _mm512_maskz_loadu_epi64(lanes, slot + i);
+    _mm512_mask_storeu_epi64(slot + i, lanes, _mm512_add_epi64(sum, addend));
+  });
+}
+
+void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* carry,
+                     std::size_t count) {
+  for_addends(in, count, [slot, carry](std::size_t i, __m512i addend, __mmask8 lanes) {
+    const __m512i before = _mm512_maskz_loadu_epi64(lanes, slot + i);
+    const __m512i after = _mm512_add_epi64(before, addend);
+    const __mmask8 wrapped = _mm512_cmplt_epu64_mask(after, before);
+    const __mmask8 negative = _mm512_movepi64_mask(addend);
+    const __m128i one = _mm_set1_epi16(1);
+    __m128i high = _mm_maskz_loadu_epi16(lanes, carry + i);
+    high = _mm_mask_add_epi16(high, wrapped, high, one);
+    high = _mm_mask_sub_epi16(high, negative, high, one);
+    _mm512_mask_storeu_epi64(slot + i, lanes, after);
+    _mm_mask_storeu_epi16(carry + i, lanes, high);
+  });
+}
+
+}  // namespace
+
+constinit const Kernels kAvx512Kernels = {
+    .name = "avx512",
+    .supported = avx512_supported,
+    .encode_f32 = encode_f32,
+    .decode_f32 = decode_f32,
+    .scan = scan,
+    .store = store,
+    .accumulate = accumulate,
+    .accumulate_wide = accumulate_wide,
+    .recompress = recompress,
+};
+
+}  // namespace natagg

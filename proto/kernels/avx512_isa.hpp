@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// AVX-512 as the vector kernels see it. Only for avx512.cpp, which is compiled for it.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace natagg {
+namespace {
+
+struct Avx512 {
+  using Vector = __m512i;
+  using Mask = __mmask16;
+  static constexpr int kLanes = 16;  // of 32 bits
+
+  static Vector broadcast32(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
+  static Vector broadcast64(std::uint64_t x) {
+    return _mm512_set1_epi64(static_cast<long long>(x));
+  }
+  static Vector even_numbers64() { return _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0); }
+
+  static Vector and_(Vector a, Vector b) { return _mm512_and_si512(a, b); }
+  static Vector or_(Vector a, Vector b) { return _mm512_or_si512(a, b); }
+  static Vector xor3(Vector a, Vector b, Vector c) {
+    return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+  }
+  static Vector add32(Vector a, Vector b) { return _mm512_add_epi32(a, b); }
+  static Vector sub32(Vector a, Vector b) { return _mm512_sub_epi32(a, b); }
+  static Vector add64(Vector a, Vector b) { return _mm512_add_epi64(a, b); }
+  template <int kBits>
+  static Vector shift_left32(Vector a) {
+    return _mm512_slli_epi32(a, kBits);
+  }
+  template <int kBits>
+  static Vector shift_right32(Vector a) {
+    return _mm512_srli_epi32(a, kBits);
+  }
+  template <int kBits>
+  static Vector shift_right64(Vector a) {
+    return _mm512_srli_epi64(a, kBits);
+  }
+  static Vector shift_right_each32(Vector a, Vector n) { return _mm512_srlv_epi32(a, n); }
+
+  /// Product of the low halves of the 64-bit lanes.
+  static Vector multiply64(Vector a, Vector b) { return _mm512_mul_epu32(a, b); }
+
+  /// The low halves of the 64-bit lanes of `even` and `odd` in turn.
+  static Vector interleave(Vector even, Vector odd) {
+    return _mm512_mask_shuffle_epi32(even, 0xAAAA, odd, _MM_PERM_CCAA);
+  }
+
+  static Mask equal32(Vector a, Vector b) { return _mm512_cmpeq_epi32_mask(a, b); }
+  static Mask less32(Vector a, Vector b) { return _mm512_cmplt_epi32_mask(a, b); }
+  static Mask at_least32(Vector a, std::uint32_t limit) {  // unsigned
+    return _mm512_cmpge_epu32_mask(a, broadcast32(limit));
+  }
+  static Vector select(Mask mask, Vector yes, Vector no) {
+    return _mm512_mask_blend_epi32(mask, no, yes);
+  }
+  static std::uint32_t bits(Mask mask) { return mask; }
+  static bool any(const Mask (&masks)[4]) {
+    return (masks[0] | masks[1] | masks[2] | masks[3]) != 0;
+  }
+
+  /// 64 bytes: each code, below 0x80, with its pattern's sign.
+  static void store_bytes(std::uint8_t* out, const Vector (&codes)[4],
+                          const Vector (&patterns)[4]) {
+    const Vector code = _mm512_packus_epi16(_mm512_packus_epi32(codes[0], codes[1]),
+                                            _mm512_packus_epi32(codes[2], codes[3]));
+    // Signed saturation keeps the sign.
+    const Vector sign = _mm512_packs_epi16(_mm512_packs_epi32(patterns[0], patterns[1]),
+                                           _mm512_packs_epi32(patterns[2], patterns[3]));
+    constexpr int kSelectSign = 0xD8;  // third operand set: second, else first
+    const Vector bytes =
+        _mm512_ternarylogic_epi32(code, sign, _mm512_set1_epi8(-0x80), kSelectSign);
+    const Vector order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    _mm512_storeu_si512(out, _mm512_permutexvar_epi32(order, bytes));
+  }
+};
+
+struct Float32Source512 {
+  using Element = float;
+  static constexpr int kFraction = 23;
+  static constexpr int kBias = 127;
+  static constexpr bool kExact = true;
+  static __m512i load(const float* in) { return _mm512_loadu_si512(in); }
+};
+
+/// A sum converted to float32 towards zero, whatever the rounding mode.
+struct SumSource512 {
+  using Element = std::int64_t;
+  static constexpr int kFraction = 23;
+  static constexpr int kBias = 127;
+  static constexpr bool kExact = false;
+  static __m512i load(const std::int64_t* in) {
+    constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+    const __m256 low = _mm512_cvt_roundepi64_ps(_mm512_loadu_si512(in), kTruncate);
+    const __m256 high = _mm512_cvt_roundepi64_ps(_mm512_loadu_si512(in + 8), kTruncate);
+    return _mm512_castps_si512(_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));
+  }
+};
+
+}  // namespace
+}  // namespace natagg

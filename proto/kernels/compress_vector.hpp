@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Encode and recompress on vectors. Both reduce to one problem: a 32-bit pattern per value, that
+// is sign, exponent and the upper bits of the fraction as in an IEEE 754 number, and 16 random
+// bits. Adding these just below the leading bit makes the exponent field the rounded exponent;
+// when the 16 bits of the sum are all ones, the lower 48 random bits could still carry, and the
+// reference decides. Included by each instruction set's kernels.
+//
+// A Source says where patterns come from:
+//   Element                   what one value is in memory
+//   load(const Element*)      the patterns of the next Isa::kLanes values, fraction truncated
+//   kFraction, kBias          of the pattern's format, kFraction >= 16
+//   kExact                    false when load() may have cut off bits
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "proto/kernels/philox_vector.hpp"
+#include "proto/kernels/reference.hpp"
+
+namespace natagg {
+namespace {
+
+template <typename Isa, typename Source, bool kStochastic>
+class Compressor {
+ public:
+  using Vector = typename Isa::Vector;
+  using Mask = typename Isa::Mask;
+  using Element = typename Source::Element;
+  static constexpr std::size_t kGroup = proto::kRandomGroup;
+
+  [[gnu::always_inline]] Compressor(const proto::RoundingKey& key, int shift, nat8::Tally& tally)
+      : key_(key),
+        shift_(shift),
+        tally_(tally),
+        philox_(key),
+        lowest_(static_cast<std::uint32_t>(Source::kBias + nat8::kMinExponent + shift)
+                << kFraction) {}
+
+  /// The elements `first` and following, at any place in their random group.
+  [[gnu::always_inline]] void run(const Element* in, std::uint8_t* out, std::size_t count,
+                                  std::uint64_t first) {
+    const std::size_t offset = first % kGroup;
+    std::size_t i = 0;
+    if (offset != 0) {
+      i = count < kGroup - offset ? count : kGroup - offset;
+      ragged_group(in, out, i, first);
+    }
+    for (; count - i >= kGroup; i += kGroup) group(in + i, out + i, first + i);
+    if (i < count) ragged_group(in + i, out + i, count - i, first + i);
+  }
+
+ private:
+  static constexpr int kFraction = Source::kFraction;
+  static constexpr std::uint32_t kOne = std::uint32_t{1} << kFraction;
+  static constexpr std::uint32_t kRange = static_cast<std::uint32_t>(nat8::kMaxCode) << kFraction;
+  static constexpr std::uint32_t kInfinity = 0x7FFFFFFF & ~(kOne - 1);
+  static constexpr std::uint32_t kCoarse = std::uint32_t{0xFFFF} << (kFraction - 16);
+  static constexpr int kBatch = 4;  // vectors
+  static constexpr int kBatchElements = kBatch * Isa::kLanes;
+
+  /// `count` elements, in one group with the group's other elements taken as zero.
+  [[gnu::noinline]] void ragged_group(const Element* in, std::uint8_t* out, std::size_t count,
+                                      std::uint64_t first) {
+    const std::size_t offset = first % kGroup;
+    Element padded_in[kGroup] = {};
+    std::uint8_t padded_out[kGroup];
+    __builtin_memcpy(padded_in + offset, in, count * sizeof(Element));
+    group(padded_in, padded_out, first - offset);
+    __builtin_memcpy(out, padded_out + offset, count);
+    tally_.zeros -= kGroup - count;
+  }
+
+  [[gnu::always_inline]] void group(const Element* in, std::uint8_t* out, std::uint64_t element) {
+    typename PhiloxVector<Isa>::Words words;
+    if constexpr (kStochastic) words = philox_.group(element);
+#pragma GCC unroll 4
+    for (int b = 0; b < static_cast<int>(kGroup) / kBatchElements; ++b) {
+      Vector random[kBatch];
+#pragma GCC unroll 4
+      for (int j = 0; j < kBatch; ++j) {
+        if constexpr (kStochastic) {
+          constexpr int kSets = PhiloxVector<Isa>::kSets;
+          const int vector = b * kBatch + j;
+          const int sixteen = vector / kSets;
+          random[j] = position(words.words[sixteen / 2][vector % kSets], sixteen % 2 != 0);
+        } else {
+          random[j] = Isa::broadcast32(kOne / 2);
+        }
+      }
+      const int i = b * kBatchElements;
+      batch(in + i, out + i, random, element + static_cast<std::uint64_t>(i));
+    }
+  }
+
+  /// One half of each 32-bit lane, moved to just below a pattern's leading bit.
+  [[gnu::always_inline]] static Vector position(Vector word, bool high) {
+    constexpr int kLeft = kFraction - 16;
+    const Vector moved = high ? Isa::template shift_right32<16 - kLeft>(word)
+                              : Isa::template shift_left32<kLeft>(word);
+    return Isa::and_(moved, Isa::broadcast32(kCoarse));
+  }
+
+  [[gnu::always_inline]] void batch(const Element* in, std::uint8_t* out,
+                                    const Vector (&random)[kBatch], std::uint64_t element) {
+    Vector pattern[kBatch];
+    Vector code[kBatch];
+    Mask unusual[kBatch];
+    Mask undecided[kBatch];
+#pragma GCC unroll 4
+    for (int j = 0; j < kBatch; ++j) {
+      pattern[j] = Source::load(in + j * Isa::kLanes);
+      const Vector magnitude = Isa::and_(pattern[j], Isa::broadcast32(0x7FFFFFFF));
+      const Vector offset = Isa::sub32(magnitude, Isa::broadcast32(lowest_));
+      const Vector sum = Isa::add32(offset, random[j]);
+      unusual[j] = Isa::at_least32(offset, kRange);
+      if constexpr (kStochastic) undecided[j] = all_ones(sum);
+      code[j] = Isa::template shift_right32<kFraction>(sum);
+    }
+    std::uint64_t redo = 0;
+    if (Isa::any(unusual)) [[unlikely]] {
+      for (int j = 0; j < kBatch; ++j) {
+        redo |= std::uint64_t{repair(pattern[j], code[j], random[j])} << (j * Isa::kLanes);
+      }
+    } else if constexpr (kStochastic) {
+      if (Isa::any(undecided)) [[unlikely]] {
+        for (int j = 0; j < kBatch; ++j) {
+          redo |= std::uint64_t{Isa::bits(undecided[j])} << (j * Isa::kLanes);
+        }
+      }
+    }
+    Isa::store_bytes(out, code, pattern);
+    while (redo != 0) {
+      const int i = __builtin_ctzll(redo);
+      redo &= redo - 1;
+      out[i] = reference_byte(in[i], element + static_cast<std::uint64_t>(i), key_, shift_, tally_);
+    }
+  }
+
+  [[gnu::always_inline]] static Mask all_ones(Vector sum) {
+    const Vector ones = Isa::broadcast32(kCoarse);
+    return Isa::equal32(Isa::and_(sum, ones), ones);
+  }
+
+  /// Corrects the lanes whose magnitude is not from code 0 to below the largest, counts them, and
+  /// returns those that the reference must do. `pattern` loses the sign where a byte has none.
+  [[gnu::noinline]] std::uint32_t repair(Vector& pattern, Vector& code, const Vector& random) {
+    const Vector magnitude = Isa::and_(pattern, Isa::broadcast32(0x7FFFFFFF));
+    const Vector none = Isa::broadcast32(0);
+    const Mask below = Isa::less32(magnitude, Isa::broadcast32(lowest_));
+    const Mask zero = Isa::equal32(magnitude, none);
+    const Mask clipped = Isa::less32(Isa::broadcast32(lowest_ + kRange), magnitude);
+    const Mask infinite = Isa::equal32(magnitude, Isa::broadcast32(kInfinity));
+    const Mask nan = Isa::less32(Isa::broadcast32(kInfinity), magnitude);
+
+    // Below code 0: u in units of 2^-kFraction; a denormal has no leading one and exponent 1.
+    const Mask denormal = Isa::less32(magnitude, Isa::broadcast32(kOne));
+    const Vector fraction = Isa::and_(magnitude, Isa::broadcast32(kOne - 1));
+    const Vector significand =
+        Isa::select(denormal, fraction, Isa::or_(fraction, Isa::broadcast32(kOne)));
+    const Vector exponent = Isa::select(denormal, Isa::broadcast32(1),
+                                        Isa::template shift_right32<kFraction>(magnitude));
+    const Vector distance = Isa::sub32(Isa::broadcast32(lowest_ >> kFraction), exponent);
+    const Vector u = Isa::shift_right_each32(significand, distance);
+    const Vector low_sum = Isa::add32(u, random);
+    const Mask flushed = Isa::less32(low_sum, Isa::broadcast32(kOne));
+
+    const Vector sum = Isa::add32(Isa::sub32(magnitude, Isa::broadcast32(lowest_)), random);
+    std::uint32_t redo = 0;
+    if constexpr (kStochastic) redo = Isa::bits(all_ones(Isa::select(below, low_sum, sum)));
+    redo &= ~(Isa::bits(zero) | Isa::bits(clipped));
+    if constexpr (!Source::kExact) {
+      redo |= Isa::bits(Isa::equal32(magnitude, Isa::broadcast32(lowest_ + kRange)));
+    }
+
+    code = Isa::select(below, Isa::select(flushed, Isa::broadcast32(nat8::kZero), none), code);
+    code = Isa::select(clipped, Isa::broadcast32(nat8::kMaxCode), code);
+    code = Isa::select(infinite, Isa::broadcast32(nat8::kPositiveInf), code);
+    code = Isa::select(nan, Isa::broadcast32(nat8::kNan), code);
+    pattern = Isa::select(nan, none, pattern);
+    pattern = Isa::select(below, Isa::select(flushed, none, pattern), pattern);
+
+    const auto count = [](std::uint32_t bits) {
+      return static_cast<std::uint64_t>(__builtin_popcount(bits));
+    };
+    tally_.zeros += count(Isa::bits(zero));
+    tally_.nans += count(Isa::bits(nan));
+    tally_.infs += count(Isa::bits(infinite));
+    tally_.clipped += count(Isa::bits(clipped) & ~(Isa::bits(infinite) | Isa::bits(nan)));
+    tally_.flushed += count(Isa::bits(below) & Isa::bits(flushed) & ~(Isa::bits(zero) | redo));
+    return redo;
+  }
+
+  const proto::RoundingKey& key_;
+  const int shift_;
+  nat8::Tally& tally_;
+  const PhiloxVector<Isa> philox_;
+  const std::uint32_t lowest_;  // the pattern of code 0
+};
+
+template <typename Isa, typename Source>
+[[gnu::always_inline]] inline void compress(const typename Source::Element* in, std::uint8_t* out,
+                                            std::size_t count, std::uint64_t first,
+                                            const proto::RoundingKey& key, int shift,
+                                            nat8::Tally& tally) {
+  if (key.mode == proto::Rounding::kNearest) {
+    Compressor<Isa, Source, false>(key, shift, tally).run(in, out, count, first);
+  } else {
+    Compressor<Isa, Source, true>(key, shift, tally).run(in, out, count, first);
+  }
+}
+
+}  // namespace
+}  // namespace natagg
