@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "oracle.hpp"
+
+#include <cfloat>
+#include <cmath>
+
+namespace natagg::oracle {
+namespace {
+
+static_assert(LDBL_MANT_DIG >= 64, "a slot's sum and a 64-bit fraction must fit");
+
+/// `u` > 0 in units of code 0.
+Outcome round(long double u, bool negative, std::uint64_t fraction) {
+  // x + R >= 1 exactly when x >= 1 - R, which is a multiple of 2^-64 and so exact.
+  const long double threshold =
+      fraction == 0 ? 1.0L : std::ldexp(static_cast<long double>(0 - fraction), -64);
+  Outcome outcome;
+  int code = 0;
+  if (u < 1) {
+    if (u < threshold) {
+      outcome.byte = 0x40;
+      outcome.tally.flushed = 1;
+      return outcome;
+    }
+  } else if (u > std::ldexp(1.0L, 60)) {
+    outcome.tally.clipped = 1;
+    code = 60;
+  } else {
+    const long double mantissa = 2 * std::frexp(u, &code);
+    code += mantissa - 1 >= threshold ? 0 : -1;
+  }
+  outcome.byte = static_cast<std::uint8_t>(code | (negative ? 0x80 : 0));
+  return outcome;
+}
+
+struct Product {
+  std::uint64_t high;
+  std::uint64_t low;
+};
+
+Product multiply(std::uint64_t constant, std::uint64_t word) {
+  return {constant * word / 0x1'0000'0000, constant * word % 0x1'0000'0000};
+}
+
+struct Block {
+  std::uint64_t word[4];
+};
+
+Block philox7(Block c, std::uint64_t seed) {
+  std::uint64_t key0 = seed % 0x1'0000'0000;
+  std::uint64_t key1 = seed / 0x1'0000'0000;
+  for (int round = 0; round < 7; ++round) {
+    const Product a = multiply(0xD2511F53, c.word[0]);
+    const Product b = multiply(0xCD9E8D57, c.word[2]);
+    c = {{b.high ^ c.word[1] ^ key0, b.low, a.high ^ c.word[3] ^ key1, a.low}};
+    key0 = (key0 + 0x9E3779B9) % 0x1'0000'0000;
+    key1 = (key1 + 0xBB67AE85) % 0x1'0000'0000;
+  }
+  return c;
+}
+
+}  // namespace
+
+Outcome encode(double value, int shift, std::uint64_t fraction) {
+  Outcome outcome;
+  if (std::isnan(value)) {
+    outcome = {.byte = 0x42, .tally = {.nans = 1}};
+  } else if (std::isinf(value)) {
+    outcome = {.byte = static_cast<std::uint8_t>(value < 0 ? 0xC1 : 0x41), .tally = {.infs = 1}};
+  } else if (value == 0) {
+    outcome = {.byte = 0x40, .tally = {.zeros = 1}};
+  } else {
+    outcome = round(std::ldexp(std::fabs(static_cast<long double>(value)), 50 - shift), value < 0,
+                    fraction);
+  }
+  return outcome;
+}
+
+Outcome recompress(std::int64_t sum, std::uint64_t fraction) {
+  if (sum == 0) return {.byte = 0x40, .tally = {.zeros = 1}};
+  return round(std::fabs(static_cast<long double>(sum)), sum < 0, fraction);
+}
+
+bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor, int precision,
+                         int min_exponent) {
+  // With the quotient an integer times its own last place: |integer * divisor - 2^n| <= divisor/2.
+  const int last_place = std::max(std::ilogb(quotient), min_exponent) - precision + 1;
+  const double integer = std::ldexp(quotient, -last_place);
+  if (integer != std::floor(integer)) return false;
+  __extension__ using Wide = __int128;
+  const Wide product = static_cast<Wide>(integer) * divisor;
+  const Wide twice_error = 2 * (product - (Wide{1} << (exponent - last_place)));
+  const Wide distance = twice_error < 0 ? -twice_error : twice_error;
+  return distance < divisor || (distance == divisor && std::fmod(integer, 2) == 0);
+}
+
+std::uint64_t fraction(std::uint64_t seed, std::uint32_t operation, std::uint16_t who,
+                       std::uint64_t element) {
+  const std::uint64_t place = element % 128;
+  const std::uint64_t block = element / 128 * 16 + place % 16;
+  const Block coarse =
+      philox7({{block % 0x1'0000'0000, block / 0x1'0000'0000, operation, who}}, seed);
+  const std::uint64_t word = coarse.word[place / 32];
+  const std::uint64_t upper = place / 16 % 2 == 0 ? word % 0x1'0000 : word / 0x1'0000;
+  const Block fine = philox7(
+      {{element % 0x1'0000'0000, element / 0x1'0000'0000, operation, 0x1'0000ULL + who}}, seed);
+  const std::uint64_t lower = fine.word[0] + fine.word[1] % 0x1'0000 * 0x1'0000'0000;
+  return upper * 0x1'0000'0000'0000 + lower;
+}
+
+}  // namespace natagg::oracle

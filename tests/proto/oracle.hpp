@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The definitions of nat8.hpp and rounding.hpp a second time, in 80-bit floating point and by
+// other means than the code under test: frexp, exact comparison, and a check of quotients by
+// multiplication.
+#pragma once
+
+#include <cstdint>
+
+#include "proto/nat8.hpp"
+
+namespace natagg::oracle {
+
+struct Outcome {
+  std::uint8_t byte = 0;
+  nat8::Tally tally;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+/// Every float converts to double without loss.
+[[nodiscard]] Outcome encode(double value, int shift, std::uint64_t fraction);
+[[nodiscard]] Outcome recompress(std::int64_t sum, std::uint64_t fraction);
+
+/// Whether `quotient` is 2^exponent / divisor rounded to nearest even, to a format with
+/// `precision` significant bits and smallest normal exponent `min_exponent`.
+[[nodiscard]] bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor,
+                                       int precision, int min_exponent);
+
+/// R for `element`, from Philox written out in 64-bit arithmetic.
+[[nodiscard]] std::uint64_t fraction(std::uint64_t seed, std::uint32_t operation, std::uint16_t who,
+                                     std::uint64_t element);
+
+}  // namespace natagg::oracle
