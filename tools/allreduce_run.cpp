@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "tools/allreduce_run.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tools/floats.hpp"
+#include "tools/reference.hpp"
+
+namespace natagg::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t fnv1a(std::uint64_t hash, std::span<const float> values) {
+  for (const std::byte byte : std::as_bytes(values)) {
+    hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100'0000'01B3;
+  }
+  return hash;
+}
+
+void check(const AllreduceOptions& options, const std::vector<std::vector<float>>& inputs,
+           std::span<const float> result, std::uint64_t operation) {
+  const ReferenceTerms terms{.seed = options.worker.seed,
+                             .operation = static_cast<std::uint32_t>(operation),
+                             .rounding = static_cast<proto::Rounding>(options.worker.rounding),
+                             .shift = options.worker.shift,
+                             .reduction = static_cast<proto::Reduction>(options.reduction)};
+  const std::vector<float> expected = reference_allreduce(inputs, terms);
+  const std::size_t index = first_difference(result, expected);
+  if (index == result.size()) return;
+  throw std::runtime_error("check failed: operation " + std::to_string(operation) + " value " +
+                           std::to_string(index) + " is " + std::to_string(result[index]) +
+                           ", and " + std::to_string(expected[index]) + " by definition");
+}
+
+/// An operation in flight and the memory of its result.
+struct Flight {
+  Request request;
+  std::vector<float> values;
+};
+
+/// Operations in flight. When an exception leaves some, they end before their memory does.
+class Flights {
+ public:
+  explicit Flights(Worker& worker) : worker_(worker) {}
+  Flights(const Flights&) = delete;
+  Flights& operator=(const Flights&) = delete;
+  ~Flights() {
+    if (flights_.empty()) return;
+    worker_.shutdown();
+    for (const Flight& flight : flights_) {
+      static_cast<void>(natagg_wait(worker_.handle(), flight.request.id(), -1));
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return flights_.size(); }
+
+  /// `memory` is some earlier result's, or empty.
+  void start(const AllreduceOptions& options, const std::vector<float>& input,
+             std::vector<float> memory) {
+    Flight flight{.request = {}, .values = std::move(memory)};
+    if (options.in_place) {
+      flight.values = input;
+      flight.request = worker_.allreduce_async(flight.values, options.reduction);
+    } else {
+      flight.values.resize(input.size());
+      flight.request = worker_.allreduce_async(input, flight.values, options.reduction);
+    }
+    flights_.push_back(std::move(flight));
+  }
+
+  /// Waits for the oldest and returns its result.
+  std::vector<float> finish() {
+    flights_.front().request.wait();
+    std::vector<float> values = std::move(flights_.front().values);
+    flights_.pop_front();
+    return values;
+  }
+
+ private:
+  Worker& worker_;
+  std::deque<Flight> flights_;
+};
+
+}  // namespace
+
+std::vector<float> load_input(const AllreduceOptions& options) {
+  if (!options.input.empty()) return read_floats(options.input, options.count);
+  return generate_floats(options.data_seed, options.worker.rank, *options.count);
+}
+
+std::vector<std::vector<float>> load_check_inputs(const AllreduceOptions& options,
+                                                  std::size_t count) {
+  std::vector<std::vector<float>> inputs;
+  for (const std::string& path : options.check_inputs) inputs.push_back(read_floats(path, count));
+  if (options.check) {
+    for (std::uint32_t rank = 0; rank < options.worker.world; ++rank) {
+      inputs.push_back(generate_floats(options.data_seed, rank, count));
+    }
+  }
+  return inputs;
+}
+
+void run_allreduce(Worker& worker, const AllreduceOptions& options, const std::vector<float>& input,
+                   const std::vector<std::vector<float>>& check_inputs, AllreduceOutcome& outcome) {
+  outcome.checksum = 0xCBF2'9CE4'8422'2325;
+  Flights flights(worker);
+  std::uint64_t started = 0;
+  Clock::duration spent{};
+  while (outcome.operations < options.repeat) {
+    const Clock::time_point begin = Clock::now();
+    while (started < options.repeat && flights.size() < options.in_flight) {
+      flights.start(options, input, std::exchange(outcome.result, {}));
+      ++started;
+    }
+    outcome.result = flights.finish();
+    spent += Clock::now() - begin;
+    outcome.seconds = std::chrono::duration<double>(spent).count();
+
+    outcome.checksum = fnv1a(outcome.checksum, outcome.result);
+    if (!check_inputs.empty()) {
+      check(options, check_inputs, outcome.result, outcome.operations);
+      ++outcome.checked;
+    }
+    ++outcome.operations;
+  }
+}
+
+}  // namespace natagg::tools

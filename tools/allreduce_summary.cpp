@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "tools/allreduce_summary.hpp"
+
+#include <cstdint>
+#include <iomanip>
+#include <sstream>
+#include <string_view>
+
+namespace natagg::tools {
+namespace {
+
+std::string hex(std::uint64_t number) {
+  std::ostringstream text;
+  text << std::hex << std::setw(16) << std::setfill('0') << number;
+  return text.str();
+}
+
+std::string quoted(std::string_view text) {
+  std::ostringstream out;
+  out << '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out << '\\' << c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out << "\\u" << std::hex << std::setw(4) << std::setfill('0') << static_cast<int>(c);
+    } else {
+      out << c;
+    }
+  }
+  out << '"';
+  return out.str();
+}
+
+/// The members of one JSON object, in the order of calls.
+class JsonObject {
+ public:
+  void add(std::string_view name, const std::string& text) { begin(name) << quoted(text); }
+  void add(std::string_view name, std::uint64_t number) { begin(name) << number; }
+  void add(std::string_view name, std::int64_t number) { begin(name) << number; }
+  void add(std::string_view name, double number) { begin(name) << number; }
+
+  [[nodiscard]] std::string str() const {
+    std::string text = members_.str();
+    text.push_back('}');
+    return text;
+  }
+
+ private:
+  std::ostream& begin(std::string_view name) {
+    members_ << (members_.tellp() > 0 ? ", " : "{") << quoted(name) << ": ";
+    return members_;
+  }
+
+  std::ostringstream members_;
+};
+
+void add_statistics(JsonObject& json, const natagg_statistics& s) {
+  json.add("data_packets", s.data_packets);
+  json.add("retransmissions", s.retransmissions);
+  json.add("result_packets", s.result_packets);
+  json.add("duplicate_results", s.duplicate_results);
+  json.add("rejected_packets", s.rejected_packets);
+  json.add("multicast_results", s.multicast_results);
+  json.add("bytes_sent", s.bytes_sent);
+  json.add("bytes_received", s.bytes_received);
+  json.add("kernel_drops", s.kernel_drops);
+  json.add("send_failures", s.send_failures);
+  json.add("injected_losses", s.injected_losses);
+  json.add("values_clipped", s.values_clipped);
+  json.add("values_flushed", s.values_flushed);
+  json.add("values_zero", s.values_zero);
+  json.add("values_inf", s.values_inf);
+  json.add("values_nan", s.values_nan);
+  json.add("round_trip_ns", s.round_trip_ns);
+  json.add("receive_buffer_bytes", s.receive_buffer_bytes);
+  json.add("packets_in_flight", std::uint64_t{s.packets_in_flight});
+  json.add("mtu", std::uint64_t{s.mtu});
+  json.add("values_per_packet", std::uint64_t{s.values_per_packet});
+  json.add("window", std::uint64_t{s.window});
+  json.add("shards", std::uint64_t{s.shards});
+  json.add("multicast_groups", std::uint64_t{s.multicast_groups});
+}
+
+}  // namespace
+
+std::string to_text(const AllreduceOptions& options, const AllreduceSummary& summary) {
+  const natagg_statistics& statistics = summary.statistics;
+  std::ostringstream text;
+  text << "rank " << options.worker.rank << " of " << options.worker.world << ": "
+       << summary.outcome.operations
+       << (options.reduction == Reduction::kAverage ? " averages of " : " sums of ")
+       << summary.count << " float32 in " << std::setprecision(4) << summary.outcome.seconds
+       << " s, sent " << statistics.bytes_sent << " B, received " << statistics.bytes_received
+       << " B, " << statistics.retransmissions << " retransmissions, ";
+  if (summary.outcome.checked > 0) text << summary.outcome.checked << " checked, ";
+  text << "checksum " << hex(summary.outcome.checksum);
+  return text.str();
+}
+
+std::string to_json(const AllreduceOptions& options, const AllreduceSummary& summary) {
+  JsonObject json;
+  json.add("status", std::int64_t{summary.status});
+  json.add("status_text", std::string(natagg_status_string(summary.status)));
+  json.add("error", summary.error);
+  json.add("rank_at_fault", std::int64_t{summary.rank_at_fault});
+  json.add("job", std::uint64_t{options.worker.job});
+  json.add("rank", std::uint64_t{options.worker.rank});
+  json.add("world", std::uint64_t{options.worker.world});
+  json.add("count", std::uint64_t{summary.count});
+  json.add("operations", summary.outcome.operations);
+  json.add("checked", summary.outcome.checked);
+  json.add("checksum", hex(summary.outcome.checksum));
+  json.add("connect_seconds", summary.connect_seconds);
+  json.add("seconds", summary.outcome.seconds);
+  add_statistics(json, summary.statistics);
+  return json.str();
+}
+
+}  // namespace natagg::tools

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// What an all-reduce must give, value by value from the definitions in proto/: no kernels,
+// packets, chunks or network. Slow, and independent of all that the library does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "proto/operation.hpp"
+#include "proto/rounding.hpp"
+
+namespace natagg::tools {
+
+struct ReferenceTerms {
+  std::uint64_t seed = 0;
+  std::uint32_t operation = 0;  // index in the job
+  proto::Rounding rounding = proto::Rounding::kStochastic;
+  int shift = 0;
+  proto::Reduction reduction = proto::Reduction::kSum;
+};
+
+/// inputs[r] are rank r's values; all have one length.
+[[nodiscard]] std::vector<float> reference_allreduce(std::span<const std::vector<float>> inputs,
+                                                     const ReferenceTerms& terms);
+
+/// Index of the first value whose bits differ, or the length when none does. Both have one length.
+[[nodiscard]] std::size_t first_difference(std::span<const float> a, std::span<const float> b);
+
+}  // namespace natagg::tools
