@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The link, network and transport headers natagg meets, as they stand in a frame.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "proto/endian.hpp"
+
+namespace natagg::aggregator::io {
+
+struct MacAddress {
+  std::array<std::uint8_t, 6> bytes{};
+
+  constexpr bool operator==(const MacAddress&) const = default;
+  /// Multicast or broadcast: never a source, never a reply's destination.
+  [[nodiscard]] constexpr bool is_group() const { return (bytes[0] & 1) != 0; }
+};
+
+inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
+
+inline constexpr std::uint16_t kEtherIpv4 = 0x0800;
+inline constexpr std::uint16_t kEtherArp = 0x0806;
+inline constexpr std::uint16_t kEtherVlan = 0x8100;
+inline constexpr std::uint16_t kEtherQinq = 0x88A8;
+
+struct EthernetHeader {
+  MacAddress destination;
+  MacAddress source;
+  proto::Be16 type;
+};
+
+/// Follows EthernetHeader when its type is kEtherVlan.
+struct VlanTag {
+  proto::Be16 tci;  // priority, drop eligible, VLAN
+  proto::Be16 type;
+};
+
+struct ArpPacket {
+  proto::Be16 hardware;  // 1: Ethernet
+  proto::Be16 protocol;  // kEtherIpv4
+  std::uint8_t hardware_length;
+  std::uint8_t protocol_length;
+  proto::Be16 operation;  // 1 request, 2 reply
+  MacAddress sender_mac;
+  proto::Be32 sender_address;
+  MacAddress target_mac;
+  proto::Be32 target_address;
+};
+
+struct Ipv4Header {
+  std::uint8_t version_and_words;
+  std::uint8_t service;
+  proto::Be16 total_length;
+  proto::Be16 id;
+  proto::Be16 fragment;  // flags and offset
+  std::uint8_t ttl;
+  std::uint8_t protocol;
+  proto::Be16 checksum;
+  proto::Be32 source;
+  proto::Be32 destination;
+};
+
+inline constexpr std::uint8_t kIpv4NoOptions = 0x45;
+inline constexpr std::uint16_t kDontFragment = 0x4000;
+inline constexpr std::uint16_t kFragmentMask = 0x3FFF;  // more fragments, or an offset
+inline constexpr std::uint8_t kProtocolIcmp = 1;
+inline constexpr std::uint8_t kProtocolUdp = 17;
+inline constexpr std::uint8_t kTtl = 64;
+inline constexpr std::uint8_t kMulticastTtl = 1;  // the groups are link-local by intent
+
+struct UdpHeader {
+  proto::Be16 source;
+  proto::Be16 destination;
+  proto::Be16 length;
+  proto::Be16 checksum;  // 0: none, which IPv4 allows
+};
+
+struct IcmpEcho {
+  std::uint8_t type;  // 8 request, 0 reply
+  std::uint8_t code;
+  proto::Be16 checksum;
+  proto::Be16 id;
+  proto::Be16 sequence;
+};
+
+static_assert(sizeof(MacAddress) == 6 && sizeof(EthernetHeader) == 14 && sizeof(VlanTag) == 4);
+static_assert(sizeof(ArpPacket) == 28 && sizeof(Ipv4Header) == 20 && sizeof(UdpHeader) == 8);
+static_assert(sizeof(IcmpEcho) == 8);
+
+/// The header at `offset`; the caller has checked that it lies inside.
+template <typename T>
+[[nodiscard]] T read_at(std::span<const std::byte> bytes, std::size_t offset) {
+  static_assert(alignof(T) == 1);
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void write_at(std::span<std::byte> bytes, std::size_t offset, const T& value) {
+  static_assert(alignof(T) == 1);
+  std::memcpy(bytes.data() + offset, &value, sizeof(T));
+}
+
+}  // namespace natagg::aggregator::io

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// What has to be known of DPDK's virtual devices because their drivers cannot be asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace natagg::aggregator::io {
+
+/// Their frames come from this machine's kernel, which leaves UDP checksums to a device that is
+/// not there.
+[[nodiscard]] bool leaves_checksums_partial(std::string_view driver);
+
+/// The kernel, or the user by queue options, spreads frames over all of the device's queues, so
+/// each must be polled.
+[[nodiscard]] bool spreads_over_all_queues(std::string_view driver);
+
+/// "2048" of key "framesz" in "iface=veth0,framesz=2048".
+[[nodiscard]] std::optional<std::uint32_t> device_argument(std::string_view arguments,
+                                                           std::string_view key);
+
+/// net_af_packet's frame size option, from its arguments.
+[[nodiscard]] std::uint32_t af_packet_frame_size(std::string_view arguments);
+
+/// The largest MTU that net_af_packet's rings hold with frames of `frame_size` bytes: the kernel
+/// cuts what is longer.
+[[nodiscard]] std::uint32_t af_packet_max_mtu(std::uint32_t frame_size);
+
+}  // namespace natagg::aggregator::io

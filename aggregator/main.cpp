@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The aggregator daemon: configuration, log, EAL, port, lcores, and an orderly end.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "aggregator/configuration.hpp"
+#include "aggregator/control.hpp"
+#include "aggregator/io/datapath.hpp"
+#include "aggregator/io/eal.hpp"
+#include "aggregator/io/port.hpp"
+#include "aggregator/io/telemetry.hpp"
+#include "aggregator/log.hpp"
+#include "aggregator/ready_file.hpp"
+#include "aggregator/report.hpp"
+
+namespace natagg::aggregator {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kBadConfiguration = 2;
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+}
+
+/// Whether `configuration` asks for something to print instead of a run.
+bool answer_request(const Configuration& configuration) {
+  switch (configuration.request) {
+    case Request::kHelp: print(help_text()); return true;
+    case Request::kVersion: print("natagg-aggregator " NATAGG_VERSION "\n"); return true;
+    case Request::kCheckConfig: print("configuration: good\n"); return true;
+    case Request::kPrintConfig: print(render_configuration(configuration.options)); return true;
+    case Request::kRun: break;
+  }
+  return false;
+}
+
+void log_configuration(const Configuration& configuration) {
+  for (const Option& option : option_table()) {
+    const auto source = configuration.sources.find(option.name);
+    spdlog::info("config: {} = {} ({})", option.name, value_text(configuration.options, option),
+                 source == configuration.sources.end() ? "default" : source->second);
+  }
+}
+
+void log_counters(const io::Datapath& datapath) {
+  spdlog::info("counters:");
+  for (const std::string& line : render_report(datapath.counters())) spdlog::info("  {}", line);
+}
+
+/// A link that comes back may lead to another switch port, which must learn where we are.
+class LinkWatch {
+ public:
+  LinkWatch(const io::Port& port, io::Datapath& datapath)
+      : port_(port), datapath_(datapath), up_(port.link_up()) {}
+
+  void look() {
+    const bool up = port_.link_up();
+    if (up == up_) return;
+    up_ = up;
+    spdlog::warn("port {}: link {}", port_.name(), up ? "up" : "down");
+    if (up) datapath_.announce();
+  }
+
+ private:
+  const io::Port& port_;
+  io::Datapath& datapath_;
+  bool up_;
+};
+
+void serve(const SignalMask& mask, const std::string& program, const CommandLine& command_line,
+           const Options& options) {
+  std::vector<std::string> eal_arguments = split_words(options.eal_args);
+  eal_arguments.insert(eal_arguments.end(), command_line.eal.begin(), command_line.eal.end());
+
+  const io::Eal eal(program, eal_arguments, [] { print(help_text()); });
+  const io::Port port(options.mtu, eal.lcores());
+  io::Datapath datapath(options, port, eal.lcores());
+  const io::Telemetry telemetry(datapath, options);
+  LinkWatch link(port, datapath);
+  const ControlThread control(mask,
+                              {.stop = [&] { datapath.stop(); },
+                               .report = [&] { log_counters(datapath); },
+                               .every_second = [&] { link.look(); }},
+                              std::chrono::seconds(options.stats_period_s));
+  datapath.start();
+  const ReadyFile ready_file(options.ready_file, datapath.ready_text());
+  spdlog::info("ready: {}", datapath.ready_text());
+  datapath.run();
+  log_counters(datapath);
+}
+
+int run(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+  const SignalMask mask;
+  const CommandLine command_line = split_command_line({arguments.begin() + 1, arguments.end()});
+  Configuration configuration;
+  try {
+    configuration = load_configuration(command_line.ours, environment);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "natagg-aggregator: %s\n", error.what());
+    return kBadConfiguration;
+  }
+  if (answer_request(configuration)) return 0;
+
+  try {
+    start_log(configuration.options.log_level, configuration.options.log_file);
+    spdlog::info("natagg-aggregator " NATAGG_VERSION);
+    log_configuration(configuration);
+    serve(mask, arguments.front(), command_line, configuration.options);
+  } catch (const std::exception& error) {
+    spdlog::critical("{}", error.what());
+    return kFailure;
+  }
+  spdlog::info("stopped");
+  return 0;
+}
+
+}  // namespace
+}  // namespace natagg::aggregator
+
+int main(int argc, char** argv) {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    environment.emplace_back(*variable);
+  }
+  return natagg::aggregator::run({argv, argv + argc}, environment);
+}
