@@ -25,9 +25,9 @@ TEST(Serial, OrdersAWindowThatStraddlesTheWrap) {
 }
 
 TEST(Serial, ReachesHalfTheNumbersEachWay) {
-  EXPECT_EQ(serial_distance(5, 5 + 0x7FFFFFFF), 0x7FFFFFFF);
+  EXPECT_EQ(serial_distance(5, 5U + 0x7FFFFFFFU), 0x7FFFFFFF);
   EXPECT_EQ(serial_distance(5, 5U + 0x80000000U), INT32_MIN);
-  EXPECT_TRUE(serial_less(5, 5 + 0x7FFFFFFF));
+  EXPECT_TRUE(serial_less(5, 5U + 0x7FFFFFFFU));
   EXPECT_FALSE(serial_less(5, 5U + 0x80000001U));
 }
 

@@ -21,18 +21,27 @@ struct Moments {
   double variance = 0;  // of one sample
 };
 
+/// In units of code 0.
 Moments moments(const std::vector<std::uint8_t>& bytes) {
-  // Two outcomes at most, but summed as they come: exact in 53 bits for these few exponents.
   double sum = 0;
   double squares = 0;
   for (const std::uint8_t byte : bytes) {
-    const double value = nat8::decode_double(byte, 0, 1);
+    const auto value = static_cast<double>(nat8::addend(byte));
     sum += value;
     squares += value * value;
   }
   const auto n = static_cast<double>(bytes.size());
   const double mean = sum / n;
   return {mean, squares / n - mean * mean};
+}
+
+/// Five standard errors of the samples' mean, for a value `u` in units of code 0.
+double five_standard_errors(double u) {
+  const double magnitude = std::fabs(u);
+  const double lower = magnitude < 1 ? 0 : std::exp2(std::floor(std::log2(magnitude)));
+  const double upper = magnitude < 1 ? 1 : 2 * lower;
+  const double variance = (magnitude - lower) * (upper - magnitude);
+  return 5 * std::sqrt(variance / kSamples);
 }
 
 Moments encoded(float value, std::uint16_t rank) {
@@ -48,15 +57,15 @@ TEST(Statistics, EncodingIsUnbiasedToFiveStandardErrors) {
   std::uint16_t rank = 0;
   for (const float value : {1.25F, 4.0F / 3, -1.999F, 3e-15F, 1000.0F, std::ldexp(0.3F, -50),
                             std::ldexp(1 + 0x1p-20F, -7)}) {
-    const Moments m = encoded(value, rank++);
-    const double standard_error = std::sqrt(m.variance / kSamples);
-    EXPECT_LT(std::fabs(m.mean - double{value}), 5 * standard_error) << value;
+    const double u = std::ldexp(double{value}, -nat8::kMinExponent);
+    EXPECT_LT(std::fabs(encoded(value, rank++).mean - u), five_standard_errors(u)) << value;
   }
 }
 
 TEST(Statistics, VarianceIsOneEighthAtFourThirdsAndLessElsewhere) {
   const auto relative_variance = [](float value) {
-    return encoded(value, 9).variance / (double{value} * double{value});
+    const double u = std::ldexp(double{value}, -nat8::kMinExponent);
+    return encoded(value, 9).variance / (u * u);
   };
   EXPECT_NEAR(relative_variance(4.0F / 3), 1.0 / 8, 1e-3 / 8);
   EXPECT_NEAR(relative_variance(1.1F), 0.1 * 0.9 / (1.1 * 1.1), 1e-3);
@@ -74,9 +83,8 @@ TEST(Statistics, RecompressionIsUnbiasedToFiveStandardErrors) {
     nat8::Tally tally;
     const proto::RoundingKey key{.seed = 43, .operation = operation++, .who = 0xFFFF};
     default_kernels().recompress(slots.data(), bytes.data(), kSamples, 0, key, tally);
-    const Moments m = moments(bytes);
-    const double expected = std::ldexp(static_cast<double>(sum), nat8::kMinExponent);
-    EXPECT_LT(std::fabs(m.mean - expected), 5 * std::sqrt(m.variance / kSamples)) << sum;
+    const auto u = static_cast<double>(sum);
+    EXPECT_LT(std::fabs(moments(bytes).mean - u), five_standard_errors(u)) << sum;
   }
 }
 
@@ -96,9 +104,9 @@ TEST(Statistics, RanksRoundIndependently) {
     between_ranks += a[i] == b[i] ? 1 : -1;
     if (i > 0) between_neighbours += a[i] == a[i - 1] ? 1 : -1;
   }
-  const double five_standard_errors = 5 * std::sqrt(double{kSamples});
-  EXPECT_LT(std::abs(between_ranks), five_standard_errors);
-  EXPECT_LT(std::abs(between_neighbours), five_standard_errors);
+  const double bound = 5 * std::sqrt(double{kSamples});
+  EXPECT_LT(std::abs(between_ranks), bound);
+  EXPECT_LT(std::abs(between_neighbours), bound);
 }
 
 }  // namespace
