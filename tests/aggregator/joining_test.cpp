@@ -186,7 +186,7 @@ TEST_F(JoiningTest, NamesTheSilentRankToTheOthers) {
   now += 1;
   const auto aborts = sent(shard.tick(now));
   ASSERT_EQ(aborts.size(), 2U);
-  for (std::uint16_t rank : {0, 1}) {
+  for (std::uint16_t rank : kBothRanks) {
     EXPECT_EQ(aborts[rank].to.endpoint, peer_of(rank).endpoint);
     EXPECT_EQ(aborts[rank].body<AbortBody>().reason, AbortReason::kMemberSilent);
     EXPECT_EQ(aborts[rank].body<AbortBody>().rank.value(), 2U);
@@ -220,7 +220,7 @@ TEST_F(JoiningTest, AbortsWhenARankLeavesAChunkThatWaitsForIt) {
 
 TEST_F(JoiningTest, StillServesResultsAfterAFasterRankLeft) {
   const std::uint32_t epoch = join_all({});
-  for (std::uint16_t rank : {0, 1}) data({.rank = rank, .epoch = epoch}, {kOne});
+  for (std::uint16_t rank : kBothRanks) data({.rank = rank, .epoch = epoch}, {kOne});
   give(control(Type::kLeave, 0, epoch), peer_of(0));
   EXPECT_EQ(data({.rank = 1, .epoch = epoch}, {kOne})[0].header.type, Type::kResult);
   const auto next = data({.rank = 1, .chunk = 1, .epoch = epoch}, {kOne});
@@ -230,7 +230,7 @@ TEST_F(JoiningTest, StillServesResultsAfterAFasterRankLeft) {
 
 TEST_F(JoiningTest, DropsTheSessionWhenAllHaveLeft) {
   const std::uint32_t epoch = join_all({});
-  for (std::uint16_t rank : {0, 1}) give(control(Type::kLeave, rank, epoch), peer_of(rank));
+  for (std::uint16_t rank : kBothRanks) give(control(Type::kLeave, rank, epoch), peer_of(rank));
   EXPECT_TRUE(sent(shard.tick(now)).empty());
   EXPECT_EQ(shard.usage().jobs, 0U);
 }

@@ -29,6 +29,7 @@ inline constexpr Time kMs = 1'000'000;
 inline constexpr std::uint32_t kJob = 7;
 inline constexpr std::uint16_t kValues = 128;
 inline constexpr std::uint16_t kWindow = 4;
+inline constexpr std::uint16_t kBothRanks[] = {0, 1};
 inline constexpr std::uint32_t kFirst = 0xFFFF'FFFE;  // two chunks before the wrap
 
 inline Peer peer_of(std::uint16_t rank) {

@@ -91,7 +91,7 @@ TEST_F(ShardTest, SendsTheCachedResultOfAFinishedChunkToTheAskerAlone) {
 }
 
 TEST_F(ShardTest, KeepsTheResultOfTheVersionBeforeWhileTheNextIsOpen) {
-  for (std::uint16_t rank : {0, 1}) data(from(rank, 0), {kOne});
+  for (std::uint16_t rank : kBothRanks) data(from(rank, 0), {kOne});
   data(from(0, kWindow), {kMinusOne});  // rank 0 has the result, rank 1 lost it
   const auto again = data(from(1, 0), {kOne});
   ASSERT_EQ(again.size(), 1U);
@@ -111,7 +111,7 @@ TEST_F(ShardTest, CrossesTheSequenceWrap) {
 
 TEST_F(ShardTest, DropsAChunkOlderThanBothVersions) {
   for (std::uint32_t chunk : {0U, kWindow + 0U, 2U * kWindow}) {
-    for (std::uint16_t rank : {0, 1}) data(from(rank, chunk), {kOne});
+    for (std::uint16_t rank : kBothRanks) data(from(rank, chunk), {kOne});
   }
   EXPECT_TRUE(data(from(0, 0), {kOne}).empty());
   EXPECT_EQ(count(Counter::kStaleSequence), 1U);
@@ -140,7 +140,7 @@ TEST_F(ShardTest, RefusesASlotThatIsNotTheSequences) {
 }
 
 TEST_F(ShardTest, RefusesAPacketWholeForOneMalformedByte) {
-  for (std::uint8_t bad : {0x3D, 0x3E, 0x3F, 0x43, 0x7F, 0xC0, 0xC2, 0xFF}) {
+  for (std::uint8_t bad : Values{0x3D, 0x3E, 0x3F, 0x43, 0x7F, 0xC0, 0xC2, 0xFF}) {
     EXPECT_TRUE(data(from(0, 0), {kOne, bad}).empty());
   }
   EXPECT_EQ(count(Counter::kMalformedByte), 8U);
@@ -228,7 +228,7 @@ TEST_F(ShardTest, LetsNanWinAndOppositeInfinitiesBecomeNan) {
   EXPECT_EQ(count(Counter::kValuesInf), 2U);
   EXPECT_EQ(count(Counter::kValuesZero), 0U);
   // Nothing of it stays in the slot.
-  for (std::uint16_t rank : {0, 1}) data(from(rank, kWindow), Values(5, kOne));
+  for (std::uint16_t rank : kBothRanks) data(from(rank, kWindow), Values(5, kOne));
   EXPECT_EQ(data(from(0, kWindow), Values(5, kOne))[0].values(), Values(5, kTwo));
 }
 

@@ -14,6 +14,7 @@ namespace {
 __extension__ using Int128 = __int128;
 
 constexpr std::uint16_t kValues = 128;
+constexpr std::uint16_t kWorlds[] = {1, 2, 7, 8, 9, 16, 63, 64, 65, 300};
 constexpr proto::RoundingKey kKey{.seed = 3, .who = proto::kAggregatorRank};
 
 /// The byte of an exact sum of any size, from the definition.
@@ -34,7 +35,7 @@ TEST_P(SlotSums, EqualExactIntegersForAnyWorld) {
   const Kernels* kernels = find_kernels(GetParam());
   if (kernels == nullptr) GTEST_SKIP() << "this CPU has no " << GetParam();
   std::mt19937_64 random(20);
-  for (std::uint16_t world : {1, 2, 7, 8, 9, 16, 63, 64, 65, 300}) {
+  for (std::uint16_t world : kWorlds) {
     // Large codes only for some worlds: both the 64-bit and the 80-bit path must be taken.
     for (const int least_code : {0, 55, 60}) {
       SlotTable table(1, kValues, world, 0, kKey, *kernels);
