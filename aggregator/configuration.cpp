@@ -123,7 +123,9 @@ void from_source(std::string_view source, Read read) {
   try {
     read();
   } catch (const po::unknown_option& error) {
-    throw std::invalid_argument(fmt::format("{}: unknown key {}", source, error.get_option_name()));
+    const std::string given = error.get_option_name();
+    throw std::invalid_argument(
+        fmt::format("{}: unknown key {}", source, given.substr(0, given.find('='))));
   } catch (const std::exception& error) {
     throw std::invalid_argument(fmt::format("{}: {}", source, error.what()));
   }
@@ -159,7 +161,7 @@ Configuration load_configuration(const std::vector<std::string>& arguments,
   from_source(kEnvironment,
               [&] { apply(parse_environment(keys, environment), kEnvironment, configuration); });
   from_source(kCommandLine, [&] { apply(command_line, kCommandLine, configuration); });
-  validate(configuration.options);
+  if (configuration.request != Request::kPrintConfig) validate(configuration.options);
   return configuration;
 }
 

@@ -32,7 +32,7 @@ struct CommandLine {
 
 /// Reads all sources and checks the result. `environment` holds "NAME=value" texts. Throws
 /// std::invalid_argument that names source, key, value and range. With --help or --version
-/// nothing else is read.
+/// nothing else is read; --print-config also prints what would not do.
 [[nodiscard]] Configuration load_configuration(const std::vector<std::string>& arguments,
                                                const std::vector<std::string>& environment);
 

@@ -18,22 +18,21 @@ namespace {
 
 constexpr double kHour_ms = 3'600'000;
 
-std::string_view check_address(const Options& options) {
-  return parse_ipv4(options.address) ? "" : "an IPv4 address, as 10.0.0.1 or 10.0.0.1/24";
+bool check_address(const Options& options) {
+  return parse_ipv4(options.address).has_value();
 }
 
-std::string_view check_group(const Options& options) {
+bool check_group(const Options& options) {
   const auto group = parse_ipv4(options.multicast_group);
-  const bool ok = group && *group >> 28 == 0xE && (*group + 255) >> 28 == 0xE;
-  return ok ? "" : "an IPv4 multicast address with 255 more behind it";
+  return group && *group >> 28 == 0xE && (*group + 255) >> 28 == 0xE;
 }
 
-std::string_view check_window(const Options& options) {
-  return std::has_single_bit(options.max_window) ? "" : "a power of two";
+bool check_window(const Options& options) {
+  return std::has_single_bit(options.max_window);
 }
 
-std::string_view check_values(const Options& options) {
-  return options.max_values % proto::kValuesMultiple == 0 ? "" : "a multiple of 128";
+bool check_values(const Options& options) {
+  return options.max_values % proto::kValuesMultiple == 0;
 }
 
 // In each group in alphabetical order, but for the address, which every user must set.
@@ -44,6 +43,7 @@ constexpr std::array kTable = {
            .help = "The aggregator's own IPv4 address, required. It must not be the kernel's.\n"
                    "A prefix length is accepted and ignored: answers go where questions came from.",
            .example = "10.0.0.1/24",
+           .requirement = "an IPv4 address, as 10.0.0.1 or 10.0.0.1/24",
            .check = check_address},
     Option{.name = "mtu",
            .group = "Network",
@@ -64,6 +64,7 @@ constexpr std::array kTable = {
            .field = &Options::multicast_group,
            .help = "First of 256 IPv4 groups; job j uses the one at j modulo 256.",
            .example = "239.78.65.0",
+           .requirement = "an IPv4 multicast address with 255 more behind it",
            .check = check_group},
     Option{.name = "multicast_port",
            .group = "Network",
@@ -98,7 +99,8 @@ constexpr std::array kTable = {
            .min = proto::kMinValues,
            .max = proto::kMaxValues,
            .unit = "values",
-           .help = "Most values a packet, a multiple of 128; the MTU bounds it too.",
+           .help = "Most values a packet; the MTU bounds it too.",
+           .requirement = "a multiple of 128",
            .check = check_values},
     Option{.name = "max_window",
            .group = "Protocol",
@@ -106,7 +108,8 @@ constexpr std::array kTable = {
            .min = 1,
            .max = 32768,
            .unit = "slots",
-           .help = "Most slots of a job on one shard, a power of two.",
+           .help = "Most slots of a job on one shard.",
+           .requirement = "a power of two",
            .check = check_window},
     Option{.name = "max_workers",
            .group = "Protocol",
@@ -192,10 +195,9 @@ constexpr std::array kTable = {
            .help = "Seed of injected losses; each lcore draws its own series."},
 };
 
-std::invalid_argument bad_value(const Option& option, std::string_view text,
-                                std::string_view required) {
-  return std::invalid_argument(
-      fmt::format("{} = {}: must be {}", option.name, text.empty() ? "(empty)" : text, required));
+std::invalid_argument bad_value(const Option& option, std::string_view text) {
+  return std::invalid_argument(fmt::format("{} = {}: must be {}", option.name,
+                                           text.empty() ? "(empty)" : text, range_text(option)));
 }
 
 template <typename Number>
@@ -207,7 +209,7 @@ Number parse_number(const Option& option, const std::string& text) {
   // The comparison is false for NaN, which from_chars reads.
   const bool inside = number >= option.min && number <= option.max;
   if (error != std::errc{} || stop != end || !inside) {
-    throw bad_value(option, text, range_text(option));
+    throw bad_value(option, text);
   }
   return value;
 }
@@ -238,7 +240,7 @@ void set_option(Options& options, const Option& option, const std::string& text)
     options.*(*real) = parse_number<double>(option, text);
   } else {
     if (!option.choices.empty() && !is_choice(option.choices, text)) {
-      throw bad_value(option, text, range_text(option));
+      throw bad_value(option, text);
     }
     options.*std::get<std::string Options::*>(option.field) = text;
   }
@@ -246,8 +248,8 @@ void set_option(Options& options, const Option& option, const std::string& text)
 
 void validate(const Options& options) {
   for (const Option& option : kTable) {
-    const std::string_view required = option.check ? option.check(options) : "";
-    if (!required.empty()) throw bad_value(option, value_text(options, option), required);
+    if (option.check == nullptr || option.check(options)) continue;
+    throw bad_value(option, value_text(options, option));
   }
 }
 
@@ -256,13 +258,16 @@ std::string value_text(const Options& options, const Option& option) {
 }
 
 std::string range_text(const Option& option) {
-  if (!std::holds_alternative<std::string Options::*>(option.field)) {
-    const bool real = std::holds_alternative<double Options::*>(option.field);
-    const std::string range = real ? fmt::format("{} to {}", option.min, option.max)
-                                   : fmt::format("{:.0f} to {:.0f}", option.min, option.max);
-    return option.unit.empty() ? range : fmt::format("{} {}", range, option.unit);
+  if (std::holds_alternative<std::string Options::*>(option.field)) {
+    if (!option.choices.empty()) return std::string{option.choices};
+    return option.requirement.empty() ? "text" : std::string{option.requirement};
   }
-  return option.choices.empty() ? "text" : std::string{option.choices};
+  const bool real = std::holds_alternative<double Options::*>(option.field);
+  std::string range = real ? fmt::format("{} to {}", option.min, option.max)
+                           : fmt::format("{:.0f} to {:.0f}", option.min, option.max);
+  if (!option.unit.empty()) range += fmt::format(" {}", option.unit);
+  if (!option.requirement.empty()) range += fmt::format(", {}", option.requirement);
+  return range;
 }
 
 std::string render_configuration(const Options& options) {

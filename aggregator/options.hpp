@@ -58,9 +58,9 @@ struct Option {
   std::string_view unit{};     // numbers
   std::string_view choices{};  // texts: "a|b|c", or empty for free text
   std::string_view help{};
-  std::string_view example{};  // of a free text
-  /// Checks beyond the range: what is required instead, or nothing.
-  std::string_view (*check)(const Options&) = nullptr;
+  std::string_view example{};      // of a free text
+  std::string_view requirement{};  // beyond the range, and its check
+  bool (*check)(const Options&) = nullptr;
 };
 
 [[nodiscard]] std::span<const Option> option_table();
@@ -74,7 +74,7 @@ void validate(const Options& options);
 
 [[nodiscard]] std::string value_text(const Options& options, const Option& option);
 
-/// "10 to 600000 ms", "auto|off", "text".
+/// "10 to 600000 ms", "auto|off", "1 to 32768 slots, a power of two", "text".
 [[nodiscard]] std::string range_text(const Option& option);
 
 /// A commented configuration file: every key with its meaning, range and default; keys that
