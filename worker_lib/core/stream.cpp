@@ -297,19 +297,16 @@ class Stream::Impl {
 
   // --- Running ---
 
+  /// Each shard has its own share of what may be under way. Were it first come, first served, two
+  /// ranks could fill it with chunks of different shards and wait for each other for ever.
   void transmit_channels(Time now, Sink& sink) {
-    std::size_t in_flight = 0;
-    for (const auto& channel : channels_) {
-      if (channel) in_flight += channel->in_flight();
-    }
-    // Each call starts at another shard, so that none starves when room or sink is short.
+    if (channels_.empty()) return;
+    const std::size_t share = std::max<std::size_t>(1, config_.in_flight / channels_.size());
+    // Each call starts at another shard, so that none starves when the sink is short.
     for (std::size_t i = 0; i < channels_.size(); ++i) {
       Channel* channel = channels_[(first_channel_ + i) % channels_.size()].get();
       if (channel == nullptr) continue;
-      const std::size_t room = in_flight < config_.in_flight ? config_.in_flight - in_flight : 0;
-      const std::size_t before = channel->in_flight();
-      channel->transmit(now, room, sink);
-      in_flight += channel->in_flight() - before;
+      channel->transmit(now, share - std::min(share, channel->in_flight()), sink);
       stats_.smoothed_rtt = std::max(stats_.smoothed_rtt, channel->smoothed_rtt());
     }
     ++first_channel_;
