@@ -48,6 +48,7 @@ void Network::send(const proto::Endpoint& from, const proto::Endpoint& to,
     send_to_host(from, to, datagram, now);
     return;
   }
+  ++stats_.multicast;
   const auto group = groups_.find(to);
   if (!config_.multicast || group == groups_.end()) {
     trace(from, to, datagram, now, "reaches nobody");

@@ -45,6 +45,7 @@ struct Packet {
 
 struct NetworkStats {
   std::uint64_t sent = 0;
+  std::uint64_t multicast = 0;  // of those, to a group
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t oversized = 0;  // vanished, because a path cannot carry them

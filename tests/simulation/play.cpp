@@ -37,6 +37,19 @@ std::string operation_of_rank(std::size_t index, std::size_t rank) {
   return "operation " + std::to_string(index) + " of rank " + std::to_string(rank);
 }
 
+std::string what_it_waits_for(const WorkerHost& host) {
+  std::string text = "rank " + std::to_string(host.config().rank);
+  if (!host.started()) return text + " has not started";
+  for (std::size_t i = 0; i < host.jobs().size(); ++i) {
+    const Job& job = host.jobs()[i];
+    if (job.status) continue;
+    text += std::string(job.submitted == kNever ? " has not submitted" : " waits for") +
+            " operation " + std::to_string(i);
+    break;
+  }
+  return text + "; stream state " + std::to_string(static_cast<int>(host.stream().state()));
+}
+
 /// More than any scenario may take: joining, stragglers, and for every packet of the job a share
 /// of the time-outs that loss brings.
 Time time_limit(const Scenario& scenario) {
@@ -140,16 +153,10 @@ std::vector<std::string> check_results(World& world, const Scenario& scenario, s
     for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
       const WorkerHost& host = world.worker(first + rank);
       const Job& job = host.jobs()[index];
-      if (!job.status) {
-        violations.push_back(operation_of_rank(index, rank) + " does not end; stream state " +
-                             (host.started()
-                                  ? std::to_string(static_cast<int>(host.stream().state()))
-                                  : "not started"));
-        continue;
-      }
-      if (*job.status != NATAGG_OK) {
+      if (job.status != NATAGG_OK) {
         violations.push_back(operation_of_rank(index, rank) + " ends with status " +
-                             std::to_string(*job.status) + ": " + host.stream().failure().message);
+                             std::to_string(job.status.value_or(NATAGG_IN_PROGRESS)) + ": " +
+                             host.stream().failure().message);
         continue;
       }
       const auto [mine, theirs] = std::ranges::mismatch(job.output, expected, equal);
@@ -175,7 +182,13 @@ Outcome play(const Scenario& scenario, std::ostream* trace) {
   Outcome outcome;
   world.run_until([&] { return world.workers_done(); }, begin + time_limit(scenario));
   outcome.duration = world.now() - begin;
-  outcome.violations = check_results(world, scenario, first);
+  if (world.workers_done()) {
+    outcome.violations = check_results(world, scenario, first);
+  } else {
+    for (const WorkerHost& host : world.workers()) {
+      if (!host.done()) outcome.violations.push_back(what_it_waits_for(host));
+    }
+  }
   for (const Job& job : world.worker(first).jobs()) outcome.results.push_back(job.output);
 
   for (WorkerHost& host : world.workers()) host.close_when_done();
@@ -191,8 +204,8 @@ Outcome play(const Scenario& scenario, std::ostream* trace) {
     outcome.data_packets += stats.data_packets;
     outcome.retransmissions += stats.retransmissions;
     outcome.duplicate_results += stats.duplicate_results;
-    outcome.multicast_results += stats.multicast_results;
   }
+  outcome.multicast = world.network().stats().multicast;
   return outcome;
 }
 

@@ -21,7 +21,7 @@ struct Outcome {
   std::uint64_t data_packets = 0;
   std::uint64_t retransmissions = 0;
   std::uint64_t duplicate_results = 0;
-  std::uint64_t multicast_results = 0;
+  std::uint64_t multicast = 0;  // datagrams to a group, sent once each
 };
 
 [[nodiscard]] Outcome play(const Scenario& scenario, std::ostream* trace = nullptr);

@@ -89,7 +89,9 @@ void draw_sizes(Random& random, Scenario& scenario) {
   const auto in_flight = static_cast<std::size_t>(random.pick({1, 2, 5, 16, 64, 256}));
   for (WorkerPlan& worker : scenario.workers) {
     worker.path_mtu = random.chance(0.9) ? mtu : random.pick<std::size_t>({300, 1500, 9000});
-    worker.mtu = random.chance(0.7) ? worker.path_mtu : std::max<std::size_t>(mtu, 1500);
+    // IPv4 paths carry 576 bytes; hosts with less know it.
+    const bool path_is_narrower = worker.path_mtu >= 576 && random.chance(0.3);
+    worker.mtu = path_is_narrower ? 9000 : worker.path_mtu;
     worker.window = window;
     worker.in_flight = in_flight;
     if (random.chance(0.05)) {

@@ -64,13 +64,13 @@ TEST(Seeds, EveryRankGetsTheReferencesBitsAndNothingIsLeftWaiting) {
     const Outcome outcome = play(scenario);
     total.data_packets += outcome.data_packets;
     total.retransmissions += outcome.retransmissions;
-    total.multicast_results += outcome.multicast_results;
+    total.multicast += outcome.multicast;
     if (outcome.violations.empty()) continue;
     ++failures;
     ADD_FAILURE() << report(seed, scenario, outcome);
   }
   std::cout << total.data_packets << " DATA packets, " << total.retransmissions
-            << " of them retransmissions; " << total.multicast_results << " results by multicast\n";
+            << " of them retransmissions; " << total.multicast << " datagrams by multicast\n";
 }
 
 }  // namespace

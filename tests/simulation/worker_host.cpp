@@ -53,14 +53,14 @@ Time WorkerHost::next_submission() const {
   return job.submit_at;
 }
 
-Time WorkerHost::next_event() const {
+Time WorkerHost::next_event(Time now) const {
   if (!alive_) return kNever;
-  if (!stream_) return start_;
+  if (!stream_) return std::max(start_, now);
   Time next = std::min(stream_->next_event(), next_submission());
   if (!inbox_.empty()) next = std::min(next, inbox_since_);
   next = std::min(next, close_at_);
-  if (close_when_done_ && done()) next = std::min(next, last_run_);
-  return next == kNever ? kNever : paused_until(next);
+  if (close_when_done_ && done()) next = now;
+  return next == kNever ? kNever : paused_until(std::max(next, now));
 }
 
 void WorkerHost::run(Time now, Network& network) {

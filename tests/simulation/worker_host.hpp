@@ -50,8 +50,8 @@ class WorkerHost {
 
   void deliver(Packet packet, Time now);
 
-  /// When run() next has something to do.
-  [[nodiscard]] Time next_event() const;
+  /// When run() next has something to do, `now` or later.
+  [[nodiscard]] Time next_event(Time now) const;
 
   /// One turn: receives everything, submits what is due, transmits, collects completions.
   void run(Time now, Network& network);

@@ -52,7 +52,7 @@ void World::at(Time time, std::function<void()> action) {
 
 Time World::next_event() const {
   Time next = network_.next_arrival();
-  for (const WorkerHost& host : workers_) next = std::min(next, host.next_event());
+  for (const WorkerHost& host : workers_) next = std::min(next, host.next_event(now_));
   for (const AggregatorHost& host : aggregators_) next = std::min(next, host.next_tick());
   if (!actions_.empty()) next = std::min(next, actions_.top().time);
   return next;
@@ -86,7 +86,7 @@ void World::handle_events() {
     if (host.next_tick() <= now_) host.tick(now_, network_);
   }
   for (WorkerHost& host : workers_) {
-    if (host.next_event() <= now_) host.run(now_, network_);
+    if (host.next_event(now_) <= now_) host.run(now_, network_);
   }
 }
 
