@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026, the natagg authors
+
+"""A small data centre on one machine: aggregators and workers in network namespaces of their own,
+on a bridge in another one that plays the top-of-rack switch. Use it after isolation.isolate().
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import isolation
+
+# Debian keeps ip and its kind out of users' paths.
+_ENVIRONMENT = {**os.environ, "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
+
+COMMAND_LIMIT = 20  # seconds for what takes milliseconds
+
+
+class LabError(Exception):
+    """Something did not go as it must; the text holds the logs that tell why."""
+
+
+class Process:
+    """A program running in a host. Its output goes to a file."""
+
+    def __init__(self, arguments, log, environment=None):
+        self.name = log.stem
+        self.log = log
+        with open(log, "ab") as file:
+            self._process = subprocess.Popen(
+                [str(argument) for argument in arguments], stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT, env={**_ENVIRONMENT, **(environment or {})})
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def running(self):
+        return self._process.poll() is None
+
+    def kill(self, number=signal.SIGKILL):
+        self._process.send_signal(number)
+
+    def wait(self, limit):
+        """The exit status."""
+        try:
+            return self._process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+            raise LabError(f"{self.name} has not ended after {limit} s:\n{self.text()}") from None
+
+
+class Host:
+    """A machine with one interface, eth0, whose other end, `port`, is plugged into the switch."""
+
+    def __init__(self, name, number, address):
+        self.name = name
+        self.port = f"port{number}"
+        self.address = address
+        self.namespace = isolation.NetworkNamespace()
+
+    def start(self, arguments, log, environment=None):
+        with self.namespace.entered():
+            return Process(arguments, log, environment)
+
+    def run(self, *arguments, limit=COMMAND_LIMIT):
+        """A short command's exit status and output."""
+        with self.namespace.entered():
+            done = subprocess.run([str(argument) for argument in arguments], env=_ENVIRONMENT,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=limit, check=False)
+        return done.returncode, done.stdout
+
+    def mac(self):
+        with self.namespace.entered():
+            interfaces = subprocess.run(["ip", "-json", "link", "show", "eth0"], env=_ENVIRONMENT,
+                                        stdout=subprocess.PIPE, timeout=COMMAND_LIMIT, check=True)
+        return json.loads(interfaces.stdout)[0]["address"]
+
+    def sent_packets(self):
+        with self.namespace.entered():
+            lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
+        # "eth0: bytes packets and six more received, then bytes packets ... sent"
+        return next(int(line.split(":")[1].split()[9]) for line in lines if "eth0:" in line)
+
+
+class Aggregator:
+    """A host and the daemon that it is for."""
+
+    READY_LIMIT = 20  # seconds; a loaded machine takes one or two
+
+    def __init__(self, lab, host):
+        self._lab = lab
+        self.host = host
+        self.address = host.address
+        self.process = None
+        self._starts = 0
+
+    def start(self, shards=1, **options):
+        """`options` are the daemon's own."""
+        self._starts += 1
+        name = f"{self.host.name}.{self._starts}"
+        ready = self._lab.scratch / f"{name}.ready"
+        options = {"address": self.address, "idle": "polite", "ready_file": ready,
+                   "member_timeout_ms": 1500, **options}
+        runtime = self._lab.scratch / f"{name}.run"
+        runtime.mkdir()
+        self.process = self.host.start(
+            [self._lab.daemon, *self._eal_arguments(shards, name), "--",
+             *(f"--{key}={value}" for key, value in options.items())],
+            self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": str(runtime)})
+        wait_until(lambda: ready.exists() or not self.process.running(), self.READY_LIMIT,
+                   f"{name} to be ready", self.process)
+        if not self.process.running():
+            raise LabError(f"{name} has ended at start:\n{self.process.text()}")
+        return self
+
+    def _eal_arguments(self, shards, name):
+        # Frames hold the MTU and what the kernel puts before it, in a power of two.
+        frame = 2048 if self._lab.mtu <= 1500 else 16384
+        device = (f"net_af_packet0,iface=eth0,qpairs={shards},framesz={frame},"
+                  f"blocksz={max(frame, 4096)},framecnt=1024")
+        cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
+        lcores = ",".join(f"{shard}@({cpus})" for shard in range(shards))
+        return ["--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--file-prefix", name,
+                "--lcores", lcores, "--vdev", device]
+
+    def kill(self):
+        """As a machine dies."""
+        self.process.kill()
+        self.process.wait(COMMAND_LIMIT)
+
+    def stop(self):
+        """In order; returns the counters that the daemon prints at its end."""
+        self.process.kill(signal.SIGTERM)
+        status = self.process.wait(COMMAND_LIMIT)
+        if status != 0:
+            raise LabError(f"{self.process.name} ended with {status}:\n{self.process.text()}")
+        return self.counters()
+
+    def counters(self):
+        """{name: total} as last printed. What is zero is not printed."""
+        last = self.process.text().rpartition("counters:")[2]
+        return {name: int(total) for name, total in
+                re.findall(r" ([a-z_]+) +(\d+)(?:  \(.*\))?$", last, re.MULTILINE)}
+
+
+class Lab:
+    """Hosts on a switch. Use it in a with statement."""
+
+    def __init__(self, build, scratch, aggregators=1, workers=1, mtu=1500):
+        self.mtu = mtu
+        self.build = Path(build)
+        self.daemon = self.build / "aggregator" / "natagg-aggregator"
+        self.allreduce = self.build / "tools" / "natagg-allreduce"
+        self.scratch = Path(scratch) / f"lab{time.monotonic_ns()}"
+        self.scratch.mkdir()
+        self.switch = isolation.NetworkNamespace()
+        self.aggregators = [
+            Aggregator(self, Host(f"aggregator{i}", i, f"10.78.0.{i + 1}"))
+            for i in range(aggregators)]
+        self.workers = [Host(f"worker{i}", 100 + i, f"10.78.0.{i + 101}") for i in range(workers)]
+        self._processes = 0
+        self._wire()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        for aggregator in self.aggregators:
+            if aggregator.process and aggregator.process.running():
+                aggregator.kill()
+        if error is not None:
+            self.print_logs()
+        for host in self._hosts():
+            host.namespace.close()
+        self.switch.close()
+
+    def print_logs(self):
+        for log in sorted(self.scratch.glob("*.log")):
+            print(f"--- {log.name}\n{log.read_text(errors='replace')}", flush=True)
+
+    def _hosts(self):
+        return [aggregator.host for aggregator in self.aggregators] + self.workers
+
+    def _wire(self):
+        # Nobody here speaks IPv6, whose announcements would only add noise.
+        quiet = f"mtu {self.mtu} addrgenmode none"
+        commands = ["link add switch type bridge stp_state 0 forward_delay 0",
+                    f"link set switch {quiet} up"]
+        for host in self._hosts():
+            commands += [f"link add {host.port} type veth peer name eth0 netns "
+                         f"/proc/self/fd/{host.namespace.fd}",
+                         f"link set {host.port} {quiet} master switch up"]
+        self._ip(self.switch, commands)
+        for host in self._hosts():
+            self._ip(host.namespace, ["link set lo up", f"link set eth0 {quiet} up"])
+        for host in self.workers:
+            self._ip(host.namespace, [f"address add {host.address}/24 dev eth0"])
+
+    def _ip(self, namespace, commands):
+        with namespace.entered():
+            done = subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  env=_ENVIRONMENT, timeout=COMMAND_LIMIT, check=False,
+                                  pass_fds=[host.namespace.fd for host in self._hosts()])
+        if done.returncode != 0:
+            raise LabError(f"ip could not do {commands}: {done.stdout}")
+
+    def run_in_switch(self, *arguments):
+        with self.switch.entered():
+            subprocess.run(arguments, env=_ENVIRONMENT, stdin=subprocess.DEVNULL, check=True,
+                           timeout=COMMAND_LIMIT)
+
+    def start_rank(self, rank, world, host=None, **options):
+        """natagg-allreduce in the host of that number, or in `host`. An option that is True is
+        given without a value, one that is None not at all, a list as several values."""
+        host = host or self.workers[rank]
+        self._processes += 1
+        pool = ",".join(aggregator.address for aggregator in self.aggregators)
+        log = self.scratch / f"{host.name}.{self._processes}.log"
+        arguments = [self.allreduce, "--json"]
+        for name, value in {"aggregators": pool, "rank": rank, "world": world, **options}.items():
+            if value is None:
+                continue
+            values = value if isinstance(value, list) else [] if value is True else [value]
+            arguments += [f"--{name.replace('_', '-')}", *values]
+        return Rank(host.start(arguments, log))
+
+    def start_ranks(self, world, **options):
+        """All ranks at once. Of an option that is a function, each rank gets its own value."""
+        return [self.start_rank(rank, world, **{
+            name: value(rank) if callable(value) else value for name, value in options.items()})
+            for rank in range(world)]
+
+    def all_reduce(self, world, limit=60, **options):
+        """All ranks' reports, once all are done; raises when one fails."""
+        deadline = time.monotonic() + limit
+        ranks = self.start_ranks(world, **options)
+        return [rank.done(max(deadline - time.monotonic(), 0.1)) for rank in ranks]
+
+
+class Rank:
+    """A natagg-allreduce process."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def ended(self, limit):
+        """Exit status and report: what the tool says in JSON; {} when it says nothing."""
+        status = self.process.wait(limit)
+        lines = [line for line in self.process.text().splitlines() if line.startswith("{")]
+        return status, json.loads(lines[-1]) if lines else {}
+
+    def done(self, limit):
+        """The report of a rank that must succeed."""
+        status, report = self.ended(limit)
+        if status != 0:
+            raise LabError(f"{self.process.name} ended with {status}:\n{self.process.text()}")
+        return report
+
+
+def wait_until(condition, limit, what, *processes):
+    deadline = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > deadline:
+            logs = "".join(f"\n--- {process.name}\n{process.text()}" for process in processes)
+            raise LabError(f"waited {limit} s for {what}{logs}")
+        time.sleep(0.005)
