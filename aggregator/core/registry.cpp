@@ -21,7 +21,7 @@ namespace {
 
 // Far more often than a probe is lost, yet not at every call of tick(), which is called until it
 // has nothing more to send.
-constexpr Time kProbeInterval = 10'000'000;
+constexpr Time kProbeInterval = 5'000'000;
 
 proto::WelcomeBody welcome_body(const Session& session, proto::SessionState state,
                                 std::uint64_t instance) {
@@ -231,7 +231,13 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
     return refuse(header, source, instance, *refusal);
   }
   counters_.add(Counter::kJoins);
-  if (session.full() && session.multicast_settled()) return make_ready(*job);
+  if (session.full() && session.multicast_settled()) {
+    // The announcement to all serves those who know the epoch; this worker may not yet.
+    if (make_ready(*job)) {
+      welcome(*job, *job->running, proto::SessionState::kReady, source, instance, datagram.size());
+    }
+    return;
+  }
   welcome(*job, session, proto::SessionState::kForming, source, instance, datagram.size());
   if (session.full() && !was_full) send_probe(*job, session, now);
 }
@@ -316,7 +322,7 @@ void Registry::tick_forming(Job& job, Time now) {
   }
 }
 
-void Registry::make_ready(Job& job) {
+bool Registry::make_ready(Job& job) {
   Session& session = *job.forming;
   try {
     session.make_ready(config_.first_sequence, kernels_);
@@ -330,13 +336,14 @@ void Registry::make_ready(Job& job) {
     failed_ = std::move(job.forming);
     job.forming.reset();
     outbox_.add(failed_->everybody(), session_header(job, *failed_, Type::kRefuse), body);
-    return;
+    return false;
   }
   counters_.add(Counter::kSessions);
   job.running = std::move(job.forming);
   job.forming.reset();
   outbox_.add(job.running->everybody(), session_header(job, *job.running, Type::kWelcome),
               welcome_body(*job.running, proto::SessionState::kReady, 0));
+  return true;
 }
 
 std::uint32_t Registry::take_epoch() {

@@ -71,8 +71,10 @@ TEST_F(JoiningTest, FormsUntilTheLastRankHasJoined) {
   EXPECT_EQ(first[0].packet.size(), proto::datagram_size(kValues));
 
   const auto last = join(1, {});
-  ASSERT_EQ(last.size(), 2U);
-  const auto ready = last[1].body<WelcomeBody>();
+  ASSERT_EQ(last.size(), 3U);  // to both members, and the answer
+  EXPECT_EQ(last[1].body<WelcomeBody>().instance.value(), 0U);
+  const auto ready = last[2].body<WelcomeBody>();
+  EXPECT_EQ(ready.instance.value(), 101U);
   EXPECT_EQ(ready.state, SessionState::kReady);
   EXPECT_EQ(ready.first_sequence.value(), kFirst);
   EXPECT_EQ(ready.window.value(), kWindow);
