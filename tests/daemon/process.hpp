@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Runs the real daemon as a child process, for tests.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace natagg::testing {
+
+/// A directory of its own that goes away with the object.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+class DaemonProcess {
+ public:
+  /// Starts NATAGG_AGGREGATOR with `arguments`; its output goes to the file `log`.
+  DaemonProcess(const std::vector<std::string>& arguments, const std::string& log);
+  /// Kills it if it still runs.
+  ~DaemonProcess();
+  DaemonProcess(const DaemonProcess&) = delete;
+  DaemonProcess& operator=(const DaemonProcess&) = delete;
+
+  void signal(int number) const;
+  /// Its exit status; 128 + the signal's number when one ended it; -1 when it still runs after
+  /// `patience`.
+  int wait(std::chrono::seconds patience = std::chrono::seconds(20));
+  /// Whether its log holds `text` within `patience`.
+  [[nodiscard]] bool logged(const std::string& text,
+                            std::chrono::seconds patience = std::chrono::seconds(20)) const;
+  [[nodiscard]] std::string log() const;
+
+ private:
+  std::string log_path_;
+  pid_t pid_ = -1;
+};
+
+/// EAL arguments for a process that shares nothing with others of this machine.
+[[nodiscard]] std::vector<std::string> isolated_eal(const std::string& vdev,
+                                                    const std::string& lcores = "0");
+
+}  // namespace natagg::testing
