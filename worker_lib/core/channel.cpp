@@ -36,6 +36,7 @@ Channel::Channel(const StreamConfig& config, const Kernels& kernels, const Shard
       datagram_size_(sizeof(Header) + session.values),
       heartbeat_(proto::make_header(proto::Type::kHeartbeat)),
       last_progress_(now),
+      last_timeout_(now),
       last_sent_(now),
       last_heartbeat_(now),
       last_heard_(now) {
@@ -70,7 +71,9 @@ Time Channel::timeout() const {
   Time oldest = kNever;
   if (!sent_list_.empty()) oldest = ring_[sent_list_.head()].sent;
   if (!confirmed_list_.empty()) oldest = std::min(oldest, ring_[confirmed_list_.head()].sent);
-  return oldest == kNever ? kNever : std::max(oldest, last_progress_) + rtt_.rto();
+  if (oldest == kNever) return kNever;
+  // Also counted from the last time-out, else those sent together would time out together.
+  return std::max({oldest, last_progress_, last_timeout_}) + rtt_.rto();
 }
 
 void Channel::time_out(Time now) {
@@ -82,6 +85,7 @@ void Channel::time_out(Time now) {
   if (!confirmed) window_.on_loss(now, rtt_.smoothed());
   move(confirmed ? confirmed_list_.head() : sent_list_.head(), Flight::State::kLost);
   rtt_.back_off();
+  last_timeout_ = now;
 }
 
 FlightList& Channel::list(Flight::State state) {

@@ -104,6 +104,7 @@ class Channel {
   std::uint64_t hint_ = 0;  // OperationQueue::chunk()'s
   std::size_t in_flight_ = 0;
   Time last_progress_;
+  Time last_timeout_;
   Time last_sent_;
   Time last_heartbeat_;
   Time last_heard_;
