@@ -84,19 +84,19 @@ class Demonstration:
         print(f"{WORLD} workers sum a real gradient, the {count:,} values of a small CNN, through "
               f"one aggregator of\n{SHARDS} shards. Each has a network namespace; a bridge is the "
               "switch between them.\n")
-        print(self.style.bold(f"{'':27}{'natagg':>12}{'float32 ring':>15}"))
+        print(self.style.bold(f"{'':29}{'natagg':>12}{'float32 ring':>15}"))
         for verb in ("sent", "received"):
             most = max(report[f"bytes_{verb}"] for report in reports)
-            print(f"  {'bytes ' + verb + ' by a worker':25}{most:>12,}{ring:>15,}"
+            print(f"  {'bytes ' + verb + ' by a worker':27}{most:>12,}{ring:>15,}"
                   f"   {self.style.green(f'{ring / most:.1f} times less')}")
         milliseconds = max(report["seconds"] for report in timed) / TIMED_OPERATIONS * 1000
         again = sum(report["retransmissions"] for report in reports)
         packets = sum(report["data_packets"] for report in reports)
         multicast = sum(report["multicast_results"] for report in reports)
         results = sum(report["result_packets"] for report in reports)
-        print(f"  {'time of one sum':25}{milliseconds:>9.1f} ms{'':18}mean of {TIMED_OPERATIONS}")
-        print(f"  {'retransmissions':25}{again:>12,}{'':18}of {packets:,} packets of all workers")
-        print(f"  {'results by multicast':25}{multicast:>12,}{'':18}of {results:,} received\n")
+        print(f"  {'time of one sum':27}{milliseconds:>9.1f} ms{'':18}mean of {TIMED_OPERATIONS}")
+        print(f"  {'retransmissions':27}{again:>12,}{'':18}of {packets:,} packets of all workers")
+        print(f"  {'results by multicast':27}{multicast:>12,}{'':18}of {results:,} received\n")
 
     def print_results(self, reports):
         print(self.style.bold("  SHA-256 of each rank's result"))

@@ -29,12 +29,13 @@ class Process:
     """A program running in a host. Its output goes to a file."""
 
     def __init__(self, arguments, log, environment=None):
+        """`log` is in the process's working directory."""
         self.name = log.stem
         self.log = log
         with open(log, "ab") as file:
             self._process = subprocess.Popen(
                 [str(argument) for argument in arguments], stdin=subprocess.DEVNULL, stdout=file,
-                stderr=subprocess.STDOUT, env={**_ENVIRONMENT, **(environment or {})})
+                stderr=subprocess.STDOUT, cwd=log.parent, env={**_ENVIRONMENT, **(environment or {})})
 
     def text(self):
         return self.log.read_text(errors="replace")
@@ -108,12 +109,13 @@ class Aggregator:
         ready = self._lab.scratch / f"{name}.ready"
         options = {"address": self.address, "idle": "polite", "ready_file": ready,
                    "member_timeout_ms": 1500, **options}
-        runtime = self._lab.scratch / f"{name}.run"
-        runtime.mkdir()
+        # Relative to the working directory: DPDK makes sockets there, whose paths must be short.
+        runtime = f"{name}.run"
+        (self._lab.scratch / runtime).mkdir()
         self.process = self.host.start(
             [self._lab.daemon, *self._eal_arguments(shards, name), "--",
              *(f"--{key}={value}" for key, value in options.items())],
-            self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": str(runtime)})
+            self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": runtime})
         wait_until(lambda: ready.exists() or not self.process.running(), self.READY_LIMIT,
                    f"{name} to be ready", self.process)
         if not self.process.running():
@@ -155,10 +157,10 @@ class Lab:
 
     def __init__(self, build, scratch, aggregators=1, workers=1, mtu=1500):
         self.mtu = mtu
-        self.build = Path(build)
+        self.build = Path(build).resolve()
         self.daemon = self.build / "aggregator" / "natagg-aggregator"
         self.allreduce = self.build / "tools" / "natagg-allreduce"
-        self.scratch = Path(scratch) / f"lab{time.monotonic_ns()}"
+        self.scratch = Path(scratch).resolve() / f"lab{time.monotonic_ns()}"
         self.scratch.mkdir()
         self.switch = isolation.NetworkNamespace()
         self.aggregators = [
@@ -256,6 +258,11 @@ class Rank:
         status = self.process.wait(limit)
         lines = [line for line in self.process.text().splitlines() if line.startswith("{")]
         return status, json.loads(lines[-1]) if lines else {}
+
+    def die(self):
+        """As a machine does, without a word."""
+        self.process.kill()
+        self.process.wait(COMMAND_LIMIT)
 
     def done(self, limit):
         """The report of a rank that must succeed."""

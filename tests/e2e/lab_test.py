@@ -31,15 +31,15 @@ with natagg_lab.Lab({str(BUILD)!r}, scratch, aggregators=1, workers=2) as lab:
 """
 
 
-def processes_of(marker):
-    """Those that mention `marker` in their command line or environment."""
+def processes_with(marker):
+    """Those that have `marker` in their environment."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            text = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+            environment = (folder / "environ").read_bytes()
         except OSError:
             continue
-        if marker.encode() in text:
+        if os.fsencode(marker) in environment:
             found.append(int(folder.name))
     return found
 
@@ -51,15 +51,18 @@ class Lab(unittest.TestCase):
 
     def start(self):
         holder = subprocess.Popen([sys.executable, "-B", "-c", HOLD, self.scratch],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                  env={**os.environ, "NATAGG_TEST_MARKER": str(self.scratch)})
+        self.addCleanup(holder.wait, 10)
         self.addCleanup(holder.stdout.close)
         self.addCleanup(holder.kill)
         self.assertEqual(holder.stdout.readline(), "at work\n")
-        self.assertGreater(len(processes_of(str(self.scratch))), 3)
+        # At least the lab's own two, a daemon and two workers.
+        self.assertGreaterEqual(len(processes_with(self.scratch)), 5)
         return holder
 
     def assert_nothing_is_left(self):
-        wait_until(lambda: not processes_of(str(self.scratch)), 10, "all processes to end")
+        wait_until(lambda: not processes_with(self.scratch), 10, "all processes to end")
         self.assertEqual(list(self.scratch.iterdir()), [])
 
     def test_leaves_nothing_when_it_is_killed(self):
