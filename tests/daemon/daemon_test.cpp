@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "aggregator/io/arp.hpp"
+#include "daemon/hello.hpp"
 #include "daemon/pcap.hpp"
 #include "daemon/process.hpp"
-#include "proto/packet.hpp"
 
 namespace natagg::testing {
 namespace {
@@ -21,47 +21,9 @@ using aggregator::io::MacAddress;
 // The daemon's address comes from net_pcap: 02:70:63:61:70 ("pcap") and the number of the port.
 constexpr MacAddress kPcapMac{{0x02, 0x70, 0x63, 0x61, 0x70, 0x00}};
 
-template <typename T>
-std::span<const std::byte> raw(const T& value) {
-  return std::as_bytes(std::span{&value, 1});
-}
-
-Bytes hello(std::uint32_t job, std::size_t size) {
-  proto::Header header = proto::make_header(proto::Type::kHello);
-  header.job = proto::Be32{job};
-  const proto::HelloBody body{.instance = proto::Be64{0x1122'3344'5566'7788}};
-  Bytes datagram = Writer{}.bytes(raw(header)).bytes(raw(body)).take();
-  datagram.resize(size);
-  return datagram;
-}
-
-Bytes offer(std::uint32_t job, std::uint16_t shards, std::size_t size) {
-  proto::Header header = proto::make_header(proto::Type::kOffer);
-  header.job = proto::Be32{job};
-  const proto::OfferBody body{.instance = proto::Be64{0x1122'3344'5566'7788},
-                              .shards = proto::Be16{shards},
-                              .max_values = proto::Be16{1408},
-                              .max_window = proto::Be16{128},
-                              .max_workers = proto::Be16{1024}};
-  Bytes datagram = Writer{}.bytes(raw(header)).bytes(raw(body)).take();
-  datagram.resize(size);
-  return datagram;
-}
-
 FrameSpec request() {
   FrameSpec spec;
   spec.to_mac = kPcapMac;
-  return spec;
-}
-
-FrameSpec reply_to(FrameSpec spec) {
-  std::swap(spec.to_mac, spec.from_mac);
-  std::swap(spec.to, spec.from);
-  std::swap(spec.to_port, spec.from_port);
-  spec.id = 0;
-  spec.fragment = 0x4000;
-  spec.ttl = 64;
-  spec.padding = 0;
   return spec;
 }
 
@@ -96,7 +58,7 @@ std::vector<Exchange> exchanges(std::uint16_t shards) {
     const std::uint32_t job = 1000U + shard;
     spec.payload = hello(job, 1472);
     FrameSpec answer = reply_to(spec);
-    answer.payload = offer(job, shards, 1472);
+    answer.payload = offer(job, {.shards = shards, .max_values = 1408, .max_window = 128}, 1472);
     list.push_back({"HELLO", udp_frame(spec), udp_frame(answer)});
   }
 

@@ -44,11 +44,13 @@ DaemonProcess::DaemonProcess(const std::vector<std::string>& arguments, const st
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
+  const std::string directory = std::filesystem::path(log).parent_path();
   pid_ = fork();
   if (pid_ == 0) {
     const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
+    use_runtime_directory(directory);
     execv(argv.front(), argv.data());
     _exit(127);
   }
@@ -92,6 +94,10 @@ std::string DaemonProcess::log() const {
   std::stringstream text;
   text << stream.rdbuf();
   return text.str();
+}
+
+void use_runtime_directory(const std::string& path) {
+  setenv("RUNTIME_DIRECTORY", path.c_str(), 1);
 }
 
 std::vector<std::string> isolated_eal(const std::string& vdev, const std::string& lcores) {

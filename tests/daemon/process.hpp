@@ -27,7 +27,8 @@ class TemporaryDirectory {
 
 class DaemonProcess {
  public:
-  /// Starts NATAGG_AGGREGATOR with `arguments`; its output goes to the file `log`.
+  /// Starts NATAGG_AGGREGATOR with `arguments`; its output goes to the file `log`, in
+  /// whose directory EAL leaves its files.
   DaemonProcess(const std::vector<std::string>& arguments, const std::string& log);
   /// Kills it if it still runs.
   ~DaemonProcess();
@@ -47,6 +48,9 @@ class DaemonProcess {
   std::string log_path_;
   pid_t pid_ = -1;
 };
+
+/// EAL of this process, or of one that it turns into, leaves its files there.
+void use_runtime_directory(const std::string& path);
 
 /// EAL arguments for a process that shares nothing with others of this machine.
 [[nodiscard]] std::vector<std::string> isolated_eal(const std::string& vdev,

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The real daemon on net_memif, with this process as the other end: what DPDK applications on one
+// host would do. Frames of 9000 bytes travel in chains of 2048-byte buffers.
+
+#include <gtest/gtest.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "daemon/hello.hpp"
+#include "daemon/process.hpp"
+
+namespace natagg::testing {
+namespace {
+
+using aggregator::io::MacAddress;
+using aggregator::io::read_at;
+
+constexpr auto kPatience = std::chrono::seconds(10);
+
+/// The other end of the daemon's memif.
+class Peer {
+ public:
+  explicit Peer(const std::string& socket) {
+    const std::string vdev = "net_memif0,role=client,socket-abstract=no,socket=" + socket;
+    words_ = isolated_eal(vdev);
+    words_.insert(words_.begin(), "peer");
+    for (std::string& word : words_) {
+      if (word.starts_with("natagg-test-")) word += "-peer";
+      argv_.push_back(word.data());
+    }
+    if (rte_eal_init(static_cast<int>(argv_.size()), argv_.data()) < 0) return;
+    pool_ = rte_pktmbuf_pool_create("peer", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+    rte_eth_conf conf{};
+    conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    up_ = pool_ != nullptr && rte_eth_dev_configure(0, 1, 1, &conf) == 0 &&
+          rte_eth_rx_queue_setup(0, 0, 1024, 0, nullptr, pool_) == 0 &&
+          rte_eth_tx_queue_setup(0, 0, 1024, 0, nullptr) == 0 && rte_eth_dev_start(0) == 0;
+  }
+  ~Peer() {
+    rte_eth_dev_stop(0);
+    rte_eth_dev_close(0);
+    rte_mempool_free(pool_);
+    rte_eal_cleanup();
+  }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  [[nodiscard]] bool connected() const {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    rte_eth_link link{};
+    while (up_ && std::chrono::steady_clock::now() < end) {
+      if (rte_eth_link_get_nowait(0, &link) == 0 && link.link_status == RTE_ETH_LINK_UP) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  /// Sends `frame` in pieces that fit a buffer.
+  void send(std::span<const std::byte> frame) {
+    rte_mbuf* first = nullptr;
+    while (!frame.empty()) {
+      rte_mbuf* piece = rte_pktmbuf_alloc(pool_);
+      const auto size = static_cast<std::uint16_t>(
+          std::min<std::size_t>(frame.size(), rte_pktmbuf_tailroom(piece)));
+      std::memcpy(rte_pktmbuf_append(piece, size), frame.data(), size);
+      frame = frame.subspan(size);
+      if (first == nullptr) {
+        first = piece;
+      } else {
+        rte_pktmbuf_chain(first, piece);
+      }
+    }
+    ASSERT_EQ(rte_eth_tx_burst(0, 0, &first, 1), 1);
+  }
+
+  /// The next frame that is not an announcement; empty when none comes.
+  Bytes receive() {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      rte_mbuf* mbuf = nullptr;
+      if (rte_eth_rx_burst(0, 0, &mbuf, 1) == 0) continue;
+      Bytes frame(mbuf->pkt_len);
+      std::size_t at = 0;
+      for (const rte_mbuf* piece = mbuf; piece != nullptr; piece = piece->next) {
+        std::memcpy(frame.data() + at, rte_pktmbuf_mtod(piece, const std::byte*), piece->data_len);
+        at += piece->data_len;
+      }
+      rte_pktmbuf_free(mbuf);
+      if (read_at<MacAddress>(frame, 0) != aggregator::io::kBroadcastMac) return frame;
+    }
+    return {};
+  }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<char*> argv_;
+  rte_mempool* pool_ = nullptr;
+  bool up_ = false;
+};
+
+TEST(DaemonOnMemif, AnswersHelloOfEverySizeUpToJumboFrames) {
+  const TemporaryDirectory directory;
+  const std::string socket = directory.file("memif.sock");
+  std::vector<std::string> arguments =
+      isolated_eal("net_memif0,role=server,socket-abstract=no,socket=" + socket, "0@0,1@0");
+  arguments.insert(arguments.end(), {"--", "--address=10.0.0.1", "--idle=polite", "--mtu=9000"});
+  DaemonProcess daemon(arguments, directory.file("log"));
+  ASSERT_TRUE(daemon.logged("ready: 10.0.0.1:4790-4791, 2 shards, net_memif0 mtu 9000"))
+      << daemon.log();
+
+  use_runtime_directory(directory.file(""));
+  Peer peer(socket);
+  ASSERT_TRUE(peer.connected()) << daemon.log();
+  peer.send(arp_frame({}));
+  const Bytes arp = peer.receive();
+  ASSERT_GE(arp.size(), 42U) << daemon.log();
+  const auto mac = read_at<MacAddress>(arp, 6);
+
+  for (std::size_t size : {60, 61, 1472, 2000, 2048, 4096, 8971, 8972}) {
+    for (std::uint16_t shard = 0; shard < 2; ++shard) {
+      FrameSpec spec;
+      spec.to_mac = mac;
+      spec.to_port = static_cast<std::uint16_t>(kOurPort + shard);
+      spec.payload = hello(1, size);
+      peer.send(udp_frame(spec));
+      FrameSpec answer = reply_to(spec);
+      answer.payload = offer(1, {.shards = 2, .max_values = 8832, .max_window = 256}, size);
+      EXPECT_EQ(hex(peer.receive()), hex(udp_frame(answer))) << size;
+    }
+  }
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0) << daemon.log();
+  EXPECT_EQ(daemon.log().find("not given back"), std::string::npos) << daemon.log();
+}
+
+}  // namespace
+}  // namespace natagg::testing
