@@ -195,12 +195,13 @@ void Worker::run() {
 }
 
 void Worker::loop() {
-  while (!done(now())) {
+  for (;;) {
     receive_arrived();
     join_new_groups();
     take_requests();
     transmit();
     publish();
+    if (done(now())) return;
     transport_->wait(next_event() - now());
   }
 }

@@ -45,7 +45,7 @@ enum class Rounding { kStochastic = NATAGG_STOCHASTIC, kNearest = NATAGG_NEAREST
 
 /// natagg_options, with the same defaults.
 struct Options {
-  std::string aggregators;
+  std::string aggregators = {};
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
   std::uint32_t world = 1;

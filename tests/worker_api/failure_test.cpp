@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// What callers see when something goes wrong: statuses, texts, ranks, and no hang.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "support/loopback_aggregator.hpp"
+#include "worker_api/support.hpp"
+
+namespace natagg::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+TEST(Failure, NamesTheRankThatIsMissingWhenAnOperationTimesOut) {
+  const LoopbackAggregator aggregator(1);
+  std::vector<float> values(10'000, 1.0F);
+  std::vector<Worker> workers = connect_all(
+      3,
+      {.aggregators = aggregator.address(), .operation_timeout = std::chrono::milliseconds(400)});
+  std::vector<float> others = values;
+  std::vector<float> later = values;
+  const Request mine = workers[0].allreduce_async(values);
+  const Request other = workers[2].allreduce_async(others);
+  const Error error = error_of([&] { mine.wait(); });
+  EXPECT_EQ(error.status(), NATAGG_TIMED_OUT) << error.what();
+  EXPECT_EQ(error.rank(), 1) << error.what();
+  EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+  EXPECT_NE(error_of([&] { other.wait(); }).status(), NATAGG_OK);
+  // Failure is final, and the same at every call.
+  EXPECT_EQ(error_of([&] { static_cast<void>(mine.test()); }).status(), NATAGG_TIMED_OUT);
+  EXPECT_EQ(error_of([&] { workers[0].allreduce(later); }).status(), NATAGG_TIMED_OUT);
+}
+
+TEST(Failure, OfARankThatDiesReachesTheOthers) {
+  const LoopbackAggregator aggregator(1);
+  std::vector<float> values(10'000, 1.0F);
+  std::vector<Worker> workers = connect_all(2, {.aggregators = aggregator.address()});
+  const Request request = workers[0].allreduce_async(values);
+  { const Worker gone = std::move(workers[1]); }
+  const Error error = error_of([&] { request.wait(); });
+  EXPECT_EQ(error.status(), NATAGG_RANK_LOST) << error.what();
+  EXPECT_EQ(error.rank(), 1) << error.what();
+}
+
+TEST(Failure, OfRanksThatDisagreeNamesBothLengths) {
+  const LoopbackAggregator aggregator(1);
+  std::vector<std::vector<float>> values{std::vector<float>(1000), std::vector<float>(1001)};
+  std::vector<Worker> workers = connect_all(2, {.aggregators = aggregator.address()});
+  std::array<std::string, 2> texts;
+  on_all_ranks(2, [&](std::uint32_t rank) {
+    const Error error = error_of([&] { workers[rank].allreduce(values[rank]); });
+    EXPECT_EQ(error.status(), NATAGG_MISMATCH) << error.what();
+    texts[rank] = error.what();
+  });
+  for (const std::string& text : texts) {
+    EXPECT_NE(text.find("1000"), std::string::npos) << text;
+    EXPECT_NE(text.find("1001"), std::string::npos) << text;
+  }
+}
+
+TEST(Failure, OfASilentAggregatorIsReported) {
+  LoopbackAggregator aggregator(1);
+  std::vector<float> values(1000);
+  Worker worker({.aggregators = aggregator.address(),
+                 .heartbeat = milliseconds(20),
+                 .aggregator_timeout = milliseconds(200)});
+  aggregator.mute();
+  const Error error = error_of([&] { worker.allreduce(values); });
+  EXPECT_EQ(error.status(), NATAGG_AGGREGATOR_LOST) << error.what();
+  EXPECT_NE(std::string(error.what()).find(aggregator.address()), std::string::npos)
+      << error.what();
+}
+
+TEST(Connecting, TimesOutAndNamesTheRankThatIsMissing) {
+  const LoopbackAggregator aggregator(1);
+  const auto start = Clock::now();
+  const Error error = error_of([&] {
+    const Worker worker({.aggregators = aggregator.address(),
+                         .rank = 1,
+                         .world = 3,
+                         .connect_timeout = milliseconds(300)});
+  });
+  EXPECT_EQ(error.status(), NATAGG_TIMED_OUT) << error.what();
+  EXPECT_NE(std::string(error.what()).find("rank 0"), std::string::npos) << error.what();
+  EXPECT_GE(Clock::now() - start, milliseconds(300));
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST(Connecting, TimesOutNamingAnAggregatorThatDoesNotAnswer) {
+  LoopbackAggregator aggregator(1);
+  aggregator.mute();
+  const Error error = error_of([&] {
+    const Worker worker(
+        {.aggregators = aggregator.address(), .connect_timeout = milliseconds(200)});
+  });
+  EXPECT_EQ(error.status(), NATAGG_TIMED_OUT) << error.what();
+  EXPECT_NE(std::string(error.what()).find(aggregator.address()), std::string::npos)
+      << error.what();
+}
+
+TEST(Connecting, IsRefusedWithBothNumbers) {
+  const LoopbackAggregator aggregator(1);
+  std::atomic<bool> refused = false;
+  on_all_ranks(2, [&](std::uint32_t rank) {
+    Options options{.aggregators = aggregator.address(), .rank = rank, .world = 2 + rank};
+    if (rank == 0) {
+      options.connect_timeout = milliseconds(500);
+      while (!refused) {
+        EXPECT_EQ(error_of([&] { const Worker worker(options); }).status(), NATAGG_TIMED_OUT);
+      }
+      return;
+    }
+    while (aggregator.received(proto::Type::kJoin) == 0) std::this_thread::yield();
+    const Error error = error_of([&] { const Worker worker(options); });
+    refused = true;
+    EXPECT_EQ(error.status(), NATAGG_REFUSED) << error.what();
+    EXPECT_NE(std::string(error.what()).find('3'), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find('2'), std::string::npos) << error.what();
+  });
+}
+
+TEST(Connecting, ToARunningJobTimesOutSayingSo) {
+  const LoopbackAggregator aggregator(1);
+  const std::vector<Worker> workers = connect_all(2, {.aggregators = aggregator.address()});
+  const Error error = error_of([&] {
+    const Worker worker({.aggregators = aggregator.address(),
+                         .rank = 1,
+                         .world = 2,
+                         .connect_timeout = milliseconds(300)});
+  });
+  EXPECT_EQ(error.status(), NATAGG_TIMED_OUT) << error.what();
+  EXPECT_NE(std::string(error.what()).find("running"), std::string::npos) << error.what();
+}
+
+TEST(Closing, EndsOperationsInFlightAndReturnsPromptly) {
+  const LoopbackAggregator aggregator(1);
+  std::array<std::vector<float>, 3> values;
+  for (auto& value : values) value.assign(100'000, 1.0F);
+  std::vector<Worker> workers = connect_all(2, {.aggregators = aggregator.address()});
+  std::vector<Request> requests;
+  for (auto& value : values) requests.push_back(workers[0].allreduce_async(value));
+  natagg_status seen = NATAGG_OK;
+  std::atomic<bool> waiting = false;
+  std::thread waiter([&] {
+    waiting = true;
+    seen = error_of([&] { requests[1].wait(); }).status();
+  });
+  while (!waiting) std::this_thread::yield();
+  const auto start = Clock::now();
+  workers[0].shutdown();
+  waiter.join();
+  EXPECT_EQ(seen, NATAGG_CLOSED);
+  for (const Request& request : requests) {
+    EXPECT_EQ(error_of([&] { request.wait(); }).status(), NATAGG_CLOSED);
+  }
+  EXPECT_EQ(error_of([&] { workers[0].allreduce(values[0]); }).status(), NATAGG_CLOSED);
+  workers.clear();
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST(Closing, WithoutShutdownEndsOperationsBeforeTheirMemoryGoes) {
+  const LoopbackAggregator aggregator(1);
+  for (int i = 0; i < 20; ++i) {
+    std::vector<float> values(500'000, 1.0F);
+    Worker worker({.aggregators = aggregator.address()});
+    static_cast<void>(worker.allreduce_async(values));
+  }
+}
+
+TEST(Closing, ReturnsEvenWhenTheAggregatorIsGone) {
+  LoopbackAggregator aggregator(2);
+  std::vector<float> values(1000);
+  Worker worker({.aggregators = aggregator.address()});
+  aggregator.mute();
+  const Request request = worker.allreduce_async(values);
+  const auto start = Clock::now();
+  worker.shutdown();
+  EXPECT_EQ(error_of([&] { request.wait(); }).status(), NATAGG_CLOSED);
+  { const Worker gone = std::move(worker); }
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST(Arguments, ThatAreWrongLeaveTheWorkerAsItWas) {
+  const LoopbackAggregator aggregator(1);
+  std::vector<float> values(64, 1.0F);
+  Worker worker({.aggregators = aggregator.address()});
+  natagg_worker* handle = worker.handle();
+  natagg_request request = 9;
+  const auto refusal = [&](const void* in, void* out, std::uint64_t count, natagg_type type,
+                           natagg_reduction reduction) {
+    EXPECT_EQ(natagg_allreduce_async(handle, in, out, count, type, reduction, &request),
+              NATAGG_INVALID_ARGUMENT);
+    EXPECT_EQ(request, 0U);
+    std::array<char, 256> text{};
+    EXPECT_EQ(natagg_error_message(handle, text.data(), text.size(), nullptr), NATAGG_OK);
+    return std::string(text.data());
+  };
+  float* data = values.data();
+  EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT64, NATAGG_SUM),
+            "allreduce: this version reduces float32 only, not float64");
+  EXPECT_NE(refusal(data, data, 1, NATAGG_BFLOAT16, NATAGG_SUM).find("bfloat16"),
+            std::string::npos);
+  EXPECT_EQ(refusal(data, data, 1, static_cast<natagg_type>(9), NATAGG_SUM),
+            "allreduce: there is no type 9");
+  EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT32, static_cast<natagg_reduction>(2)),
+            "allreduce: there is no reduction 2");
+  EXPECT_EQ(refusal(nullptr, data, 3, NATAGG_FLOAT32, NATAGG_SUM),
+            "allreduce: in is NULL with 3 values");
+  EXPECT_EQ(refusal(data, nullptr, 3, NATAGG_FLOAT32, NATAGG_SUM),
+            "allreduce: out is NULL with 3 values");
+  EXPECT_EQ(refusal(data, data + 31, 32, NATAGG_FLOAT32, NATAGG_SUM),
+            "allreduce: in and out overlap without being equal");
+  EXPECT_NE(refusal(data, data, std::uint64_t{1} << 56, NATAGG_FLOAT32, NATAGG_SUM).find("2^56"),
+            std::string::npos);
+  EXPECT_EQ(natagg_wait(handle, 0, -1), NATAGG_INVALID_ARGUMENT);
+  EXPECT_EQ(natagg_wait(handle, 1, -1), NATAGG_INVALID_ARGUMENT);
+  const Error sizes = error_of([&] { worker.allreduce(std::span(values), std::span(data, 3)); });
+  EXPECT_STREQ(sizes.what(), "allreduce: 64 values in, 3 out");
+
+  EXPECT_EQ(natagg_allreduce(handle, data, data + 32, 32, NATAGG_FLOAT32, NATAGG_SUM), NATAGG_OK);
+  EXPECT_EQ(natagg_allreduce(handle, nullptr, nullptr, 0, NATAGG_FLOAT32, NATAGG_SUM), NATAGG_OK);
+  EXPECT_EQ(natagg_wait(handle, 2, -1), NATAGG_OK);
+}
+
+TEST(Statistics, OfAnOlderOrNewerProgramRespectTheirSize) {
+  const LoopbackAggregator aggregator(1);
+  const Worker worker({.aggregators = aggregator.address()});
+  natagg_statistics statistics{};
+  statistics.data_packets = 77;
+  statistics.size = sizeof statistics.size;
+  EXPECT_EQ(natagg_get_statistics(worker.handle(), &statistics), NATAGG_OK);
+  EXPECT_EQ(statistics.data_packets, 77U);
+  statistics.size = sizeof statistics + 1;
+  EXPECT_EQ(natagg_get_statistics(worker.handle(), &statistics), NATAGG_INVALID_ARGUMENT);
+}
+
+/// A signal to the process stays pending when every thread blocks it, the worker's among them.
+TEST(Signals, AreBlockedInTheWorkerThreadAndLeftAloneInTheCallers) {
+  sigset_t usr1;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, nullptr), 0);
+  const LoopbackAggregator aggregator(1);  // its thread inherits the block
+  ASSERT_EQ(pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr), 0);
+  const Worker worker({.aggregators = aggregator.address()});
+  sigset_t mine;
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, &mine), 0);
+  EXPECT_EQ(sigismember(&mine, SIGUSR1), 0);
+
+  ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
+  int signal = 0;
+  EXPECT_EQ(sigwait(&usr1, &signal), 0);
+  EXPECT_EQ(signal, SIGUSR1);
+}
+
+}  // namespace
+}  // namespace natagg::testing

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Every option is checked, and every option has an effect.
+#include "worker_lib/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "support/loopback_aggregator.hpp"
+#include "support/reference.hpp"
+#include "worker_api/support.hpp"
+#include "worker_lib/error.hpp"
+
+namespace natagg::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The text with which options changed by `change` are refused.
+std::string refusal(const std::function<void(natagg_options&)>& change) {
+  natagg_options options = worker::default_options();
+  options.aggregators = "127.0.0.1";
+  change(options);
+  try {
+    static_cast<void>(worker::make_config(options));
+  } catch (const worker::Error& error) {
+    EXPECT_EQ(error.status(), NATAGG_INVALID_ARGUMENT);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
+  using O = natagg_options;
+  EXPECT_EQ(refusal([](O&) {}), "accepted");
+  EXPECT_EQ(refusal([](O& o) { o.world = 0; }), "world: 0 is not from 1 to 65535");
+  EXPECT_EQ(refusal([](O& o) { o.world = 65'536; }), "world: 65536 is not from 1 to 65535");
+  EXPECT_EQ(refusal([](O& o) { o.rank = 1; }), "rank: 1 is not from 0 to 0");
+  EXPECT_EQ(refusal([](O& o) { o.shift = -65; }), "shift: -65 is not from -64 to 64");
+  EXPECT_EQ(refusal([](O& o) { o.rounding = static_cast<natagg_rounding>(2); }),
+            "rounding: 2 is not from 0 to 1");
+  EXPECT_EQ(refusal([](O& o) { o.window = 0; }), "window: 0 is not a power of two up to 32768");
+  EXPECT_EQ(refusal([](O& o) { o.window = 65'536; }),
+            "window: 65536 is not a power of two up to 32768");
+  EXPECT_EQ(refusal([](O& o) { o.values_per_packet = 1400; }),
+            "values_per_packet: 1400 is not a multiple of 128 up to 8832");
+  EXPECT_EQ(refusal([](O& o) { o.values_per_packet = 8960; }),
+            "values_per_packet: 8960 is not a multiple of 128 up to 8832");
+  EXPECT_EQ(refusal([](O& o) { o.connect_timeout_ms = 0; }),
+            "connect_timeout_ms: 0 is not from 1 to 4294967295");
+  EXPECT_EQ(refusal([](O& o) { o.operation_timeout_ms = 0; }),
+            "operation_timeout_ms: 0 is not from 1 to 4294967295");
+  EXPECT_EQ(refusal([](O& o) { o.heartbeat_ms = 0; }),
+            "heartbeat_ms: 0 is not from 1 to 4294967295");
+  EXPECT_EQ(refusal([](O& o) { o.aggregator_timeout_ms = 100; }),
+            "aggregator_timeout_ms: 100 is not more than heartbeat_ms, 100");
+  EXPECT_NE(refusal([](O& o) { o.transmit_loss = 1.5; }).find("transmit_loss: 1.5"),
+            std::string::npos);
+  EXPECT_NE(refusal([](O& o) { o.receive_loss = std::nan(""); }).find("receive_loss: nan"),
+            std::string::npos);
+  EXPECT_NE(refusal([](O& o) { o.receive_buffer_bytes = 1ULL << 40; }).find("receive_buffer"),
+            std::string::npos);
+  EXPECT_NE(refusal([](O& o) { o.aggregators = nullptr; }).find("aggregators: "),
+            std::string::npos);
+  EXPECT_NE(refusal([](O& o) { o.local = "no such interface at all"; }).find("local: "),
+            std::string::npos);
+}
+
+TEST(Options, HaveTheSameDefaultsInBothLanguages) {
+  const Options cpp;
+  natagg_options c{};
+  ASSERT_EQ(natagg_options_init(&c, sizeof c), NATAGG_OK);
+  EXPECT_EQ(c.job, cpp.job);
+  EXPECT_EQ(c.rank, cpp.rank);
+  EXPECT_EQ(c.world, cpp.world);
+  EXPECT_EQ(c.seed, cpp.seed);
+  EXPECT_EQ(c.rounding, static_cast<natagg_rounding>(cpp.rounding));
+  EXPECT_EQ(c.shift, cpp.shift);
+  EXPECT_EQ(c.values_per_packet, cpp.values_per_packet);
+  EXPECT_EQ(c.window, cpp.window);
+  EXPECT_EQ(c.connect_timeout_ms, cpp.connect_timeout.count());
+  EXPECT_EQ(c.operation_timeout_ms, cpp.operation_timeout.count());
+  EXPECT_EQ(c.heartbeat_ms, cpp.heartbeat.count());
+  EXPECT_EQ(c.aggregator_timeout_ms, cpp.aggregator_timeout.count());
+  EXPECT_EQ(c.local, nullptr);
+  EXPECT_EQ(c.receive_buffer_bytes, cpp.receive_buffer_bytes);
+  EXPECT_EQ(c.multicast != 0, cpp.multicast);
+  EXPECT_EQ(c.transmit_loss, cpp.transmit_loss);
+  EXPECT_EQ(c.receive_loss, cpp.receive_loss);
+  EXPECT_EQ(c.loss_seed, cpp.loss_seed);
+}
+
+TEST(Options, OfAnOlderProgramKeepTheNewMembersAtTheirDefaults) {
+  const LoopbackAggregator aggregator(1);
+  const std::string address = aggregator.address();
+  natagg_options options{};
+  ASSERT_EQ(natagg_options_init(&options, offsetof(natagg_options, job)), NATAGG_OK);
+  options.aggregators = address.c_str();
+  options.window = 3;  // beyond its size: must not be read
+  natagg_worker* worker = nullptr;
+  std::array<char, 256> error{};
+  EXPECT_EQ(natagg_connect(&options, &worker, error.data(), error.size()), NATAGG_OK)
+      << error.data();
+  natagg_close(worker);
+}
+
+// --- Effects ---
+
+/// What the two ranks of a job see after one all-reduce under `options`.
+struct Seen {
+  std::vector<std::uint32_t> bits;
+  natagg_statistics statistics;
+};
+
+Seen reduce_between_two(Options options, aggregator::ShardConfig config = {}) {
+  const LoopbackAggregator aggregator(1, config);
+  options.aggregators = aggregator.address();
+  const auto inputs = gradients(2, 30'000);
+  std::vector<std::vector<float>> results(2, std::vector<float>(30'000));
+  std::vector<Worker> workers = connect_all(2, options);
+  on_all_ranks(2,
+               [&](std::uint32_t rank) { workers[rank].allreduce(inputs[rank], results[rank]); });
+  EXPECT_EQ(bits_of(results[0]), bits_of(results[1]));
+  const reference::Terms terms{.seed = options.seed,
+                               .operation = 0,
+                               .rounding = static_cast<proto::Rounding>(options.rounding),
+                               .shift = options.shift,
+                               .reduction = proto::Reduction::kSum};
+  EXPECT_EQ(bits_of(results[0]), bits_of(reference::all_reduce(inputs, terms)));
+  return {.bits = bits_of(results[0]), .statistics = workers[0].statistics()};
+}
+
+TEST(OptionEffects, SeedRoundingAndShiftChangeTheBits) {
+  const auto bits = reduce_between_two({}).bits;
+  EXPECT_NE(reduce_between_two({.seed = 1}).bits, bits);
+  EXPECT_NE(reduce_between_two({.rounding = Rounding::kNearest}).bits, bits);
+  EXPECT_NE(reduce_between_two({.shift = 20}).bits, bits);  // small values fall below the window
+}
+
+TEST(OptionEffects, ValuesPerPacketChangesPacketsButNoBits) {
+  const Seen small = reduce_between_two({.values_per_packet = 128});
+  const Seen large = reduce_between_two({.values_per_packet = 8832});
+  EXPECT_EQ(small.bits, large.bits);
+  EXPECT_EQ(small.statistics.values_per_packet, 128U);
+  EXPECT_EQ(large.statistics.values_per_packet, 8832U);
+  EXPECT_EQ(small.statistics.result_packets, 235U);
+  EXPECT_EQ(large.statistics.result_packets, 4U);
+}
+
+TEST(OptionEffects, WindowIsAgreed) {
+  EXPECT_EQ(reduce_between_two({.window = 16}).statistics.window, 16U);
+  EXPECT_EQ(reduce_between_two({.window = 64}).statistics.window, 64U);
+}
+
+TEST(OptionEffects, ReceiveBufferLimitsPacketsInFlight) {
+  const Seen small = reduce_between_two({.values_per_packet = 128, .receive_buffer_bytes = 8192});
+  const Seen large = reduce_between_two({.values_per_packet = 128, .receive_buffer_bytes = 80'000});
+  EXPECT_EQ(small.statistics.receive_buffer_bytes, 2U * 8192);
+  EXPECT_EQ(large.statistics.receive_buffer_bytes, 2U * 80'000);
+  EXPECT_LT(small.statistics.packets_in_flight, large.statistics.packets_in_flight);
+  EXPECT_EQ(small.statistics.kernel_drops, 0U);
+  EXPECT_EQ(large.statistics.kernel_drops, 0U);
+}
+
+TEST(OptionEffects, LossesAreInjectedAndRecovered) {
+  const auto bits = reduce_between_two({}).bits;
+  const Seen sending =
+      reduce_between_two({.values_per_packet = 128, .transmit_loss = 0.1, .loss_seed = 3});
+  const Seen receiving =
+      reduce_between_two({.values_per_packet = 128, .receive_loss = 0.1, .loss_seed = 3});
+  EXPECT_EQ(sending.bits, bits);
+  EXPECT_EQ(receiving.bits, bits);
+  EXPECT_GT(sending.statistics.injected_losses, 0U);
+  EXPECT_GT(receiving.statistics.injected_losses, 0U);
+  EXPECT_GT(sending.statistics.retransmissions, 0U);
+  EXPECT_GT(receiving.statistics.retransmissions, 0U);
+}
+
+TEST(OptionEffects, MulticastCanBeTurnedOff) {
+  aggregator::ShardConfig config;
+  config.multicast_address = 0xEFC0'5B00;  // 239.192.91.0
+  config.multicast_port = 47911;
+  const Seen on = reduce_between_two({}, config);
+  const Seen off = reduce_between_two({.multicast = false}, config);
+  EXPECT_EQ(on.bits, off.bits);
+  EXPECT_EQ(on.statistics.multicast_groups, 1U);
+  EXPECT_EQ(on.statistics.multicast_results, on.statistics.result_packets);
+  EXPECT_EQ(off.statistics.multicast_groups, 0U);
+  EXPECT_EQ(off.statistics.multicast_results, 0U);
+}
+
+TEST(OptionEffects, JobRankAndWorldDecideWhoMeetsWhom) {
+  const LoopbackAggregator aggregator(1);
+  const Options options{.aggregators = aggregator.address(),
+                        .job = 3,
+                        .world = 2,
+                        .connect_timeout = milliseconds(300)};
+  const auto connect = [&](std::uint32_t job, std::uint32_t rank) {
+    Options own = options;
+    own.job = job;
+    own.rank = rank;
+    return error_of([&] { const Worker worker(own); }).status();
+  };
+  std::array<natagg_status, 2> statuses{};
+  on_all_ranks(2, [&](std::uint32_t i) { statuses[i] = connect(3, i); });
+  EXPECT_EQ(statuses, (std::array{NATAGG_OK, NATAGG_OK}));
+  on_all_ranks(2, [&](std::uint32_t i) { statuses[i] = connect(4 + i, i); });
+  EXPECT_EQ(statuses, (std::array{NATAGG_TIMED_OUT, NATAGG_TIMED_OUT}));
+}
+
+TEST(OptionEffects, LocalBindsToAnAddressOrAnInterface) {
+  const LoopbackAggregator aggregator(1);
+  const auto connect = [&](const std::string& local) {
+    return error_of(
+        [&] { const Worker worker({.aggregators = aggregator.address(), .local = local}); });
+  };
+  EXPECT_EQ(connect("127.0.0.5").status(), NATAGG_OK);
+  EXPECT_EQ(connect("lo").status(), NATAGG_OK);
+  EXPECT_EQ(connect("192.0.2.1").status(), NATAGG_SYSTEM_ERROR);
+  EXPECT_EQ(connect("none7").status(), NATAGG_SYSTEM_ERROR);
+}
+
+TEST(OptionEffects, HeartbeatSetsHowOftenAnIdleWorkerSpeaks) {
+  const LoopbackAggregator aggregator(1);
+  const auto heartbeats_in = [&](milliseconds heartbeat, milliseconds time) {
+    const Worker worker({.aggregators = aggregator.address(),
+                         .heartbeat = heartbeat,
+                         .aggregator_timeout = milliseconds(5000)});
+    const std::uint64_t before = aggregator.received(proto::Type::kHeartbeat);
+    std::this_thread::sleep_for(time);
+    return aggregator.received(proto::Type::kHeartbeat) - before;
+  };
+  // Never more often than the interval says; however slow the machine, some, or it would be lost.
+  EXPECT_LE(heartbeats_in(milliseconds(400), milliseconds(600)), 3U);
+  const auto start = std::chrono::steady_clock::now();
+  while (heartbeats_in(milliseconds(10), milliseconds(600)) < 10U) {
+    ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  }
+}
+
+}  // namespace
+}  // namespace natagg::testing

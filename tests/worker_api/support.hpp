@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// What the tests of the public interface share: connecting several ranks from one thread, and data.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "natagg/worker.hpp"
+
+namespace natagg::testing {
+
+/// Runs `body(rank)` for ranks 0 to world - 1 in a thread each; rethrows the first exception.
+template <typename Body>
+void on_all_ranks(std::uint32_t world, Body body) {
+  std::vector<std::exception_ptr> errors(world);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(rank);
+      } catch (...) {
+        errors[rank] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+/// Connects ranks 0 to world - 1 with `options`, whose rank and world do not matter.
+inline std::vector<Worker> connect_all(std::uint32_t world, const Options& options) {
+  std::vector<std::optional<Worker>> connected(world);
+  on_all_ranks(world, [&](std::uint32_t rank) {
+    Options own = options;
+    own.rank = rank;
+    own.world = world;
+    connected[rank].emplace(own);
+  });
+  std::vector<Worker> workers;
+  for (std::optional<Worker>& worker : connected) workers.push_back(std::move(*worker));
+  return workers;
+}
+
+/// Values of both signs over the exponents that gradients have, with zeros among them.
+inline std::vector<float> gradient(std::uint64_t seed, std::size_t length) {
+  std::mt19937_64 random(seed);
+  std::vector<float> values(length);
+  for (float& value : values) {
+    const std::uint64_t bits = random();
+    if (bits % 8 == 0) continue;
+    const auto exponent = static_cast<std::uint32_t>(127 - 3 - bits / 8 % 40);
+    const auto fraction = static_cast<std::uint32_t>(bits >> 32);
+    value = std::bit_cast<float>((fraction & 0x807F'FFFF) | exponent << 23);
+  }
+  return values;
+}
+
+inline std::vector<std::vector<float>> gradients(std::uint32_t world, std::size_t length) {
+  std::vector<std::vector<float>> inputs;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    inputs.push_back(gradient(1000 * length + rank, length));
+  }
+  return inputs;
+}
+
+inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+/// The Error that `body` throws; none fails the test.
+template <typename Body>
+Error error_of(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(NATAGG_OK, -1, "no error");
+}
+
+}  // namespace natagg::testing
