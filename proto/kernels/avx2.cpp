@@ -15,10 +15,7 @@ void store256(void* out, __m256i x) {
   _mm256_storeu_si256(static_cast<__m256i*>(out), x);
 }
 
-/// 4 or 8 bytes in the low part of a vector.
-__m128i load32(const void* in) {
-  return _mm_loadu_si32(in);
-}
+/// 8 bytes in the low part of a vector.
 __m128i load64(const void* in) {
   return _mm_loadl_epi64(static_cast<const __m128i*>(in));
 }
@@ -96,20 +93,23 @@ template <typename Use>
 [[gnu::always_inline]] inline std::size_t for_addends(const std::uint8_t* in, std::size_t count,
                                                       const Use& use) {
   std::size_t i = 0;
-  for (; count - i >= 32; i += 32) {
-    // Signs and shift counts are split while they are bytes, 32 at a time. A set flag makes the
-    // count 64 or more, which shifts the one out.
-    const __m256i bytes = load256(in + i);
+  for (; count - i >= 16; i += 16) {
+    // Signs and shift counts are split while they are bytes; shuffles then widen four at a time.
+    // A set flag makes the count 64 or more, which shifts the one out.
+    const __m256i bytes =
+        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
+    const __m256i counts = _mm256_and_si256(bytes, _mm256_set1_epi8(0x7F));
     const __m256i negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bytes);
-    alignas(32) std::uint8_t ones[32];
-    alignas(32) std::uint8_t counts[32];
-    store256(ones, _mm256_or_si256(negative, _mm256_set1_epi8(1)));
-    store256(counts, _mm256_and_si256(bytes, _mm256_set1_epi8(0x7F)));
-#pragma GCC unroll 8
-    for (int j = 0; j < 32; j += 4) {
-      const __m256i one = _mm256_cvtepi8_epi64(load32(ones + j));
-      const __m256i shift = _mm256_cvtepu8_epi64(load32(counts + j));
-      use(i + static_cast<std::size_t>(j), _mm256_sllv_epi64(one, shift));
+#pragma GCC unroll 4
+    for (int j = 0; j < 16; j += 4) {
+      const __m256i repeated = _mm256_add_epi8(
+          _mm256_set_epi64x(0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0),
+          _mm256_set1_epi8(static_cast<char>(j)));
+      const __m256i zeros_above = _mm256_set1_epi64x(static_cast<long long>(0x8080808080808000));
+      const __m256i count64 = _mm256_shuffle_epi8(counts, _mm256_or_si256(repeated, zeros_above));
+      const __m256i one =
+          _mm256_or_si256(_mm256_shuffle_epi8(negative, repeated), _mm256_set1_epi64x(1));
+      use(i + static_cast<std::size_t>(j), _mm256_sllv_epi64(one, count64));
     }
   }
   return i;

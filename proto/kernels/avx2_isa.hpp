@@ -42,6 +42,10 @@ struct Avx2 {
   static Vector shift_right64(Vector a) {
     return _mm256_srli_epi64(a, kBits);
   }
+  template <int kBits>
+  static Vector shift_right_signed32(Vector a) {
+    return _mm256_srai_epi32(a, kBits);
+  }
   static Vector shift_right_each32(Vector a, Vector n) { return _mm256_srlv_epi32(a, n); }
 
   /// Product of the low halves of the 64-bit lanes.
@@ -54,8 +58,17 @@ struct Avx2 {
 
   static Mask equal32(Vector a, Vector b) { return _mm256_cmpeq_epi32(a, b); }
   static Mask less32(Vector a, Vector b) { return _mm256_cmpgt_epi32(b, a); }
-  static Mask at_least32(Vector a, std::uint32_t limit) {  // unsigned
-    return _mm256_cmpeq_epi32(_mm256_max_epu32(a, broadcast32(limit)), a);
+  /// Whether every lane is above `limit`, unsigned.
+  static bool all_above32(const Vector (&x)[4], std::uint32_t limit) {
+    const Vector least = min32(x[0], x[1], x[2], x[3]);
+    return bits(equal32(_mm256_min_epu32(least, broadcast32(limit)), least)) == 0;
+  }
+  /// Whether every lane has a bit in common with `wanted`.
+  static bool all_meet32(const Vector (&x)[4], std::uint32_t wanted) {
+    const Vector mask = broadcast32(wanted);
+    const Vector least =
+        min32(and_(x[0], mask), and_(x[1], mask), and_(x[2], mask), and_(x[3], mask));
+    return bits(equal32(least, _mm256_setzero_si256())) == 0;
   }
   static Vector select(Mask mask, Vector yes, Vector no) {
     return _mm256_blendv_epi8(no, yes, mask);
@@ -63,22 +76,24 @@ struct Avx2 {
   static std::uint32_t bits(Mask mask) {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
   }
-  static bool any(const Mask (&masks)[4]) {
-    const Mask all = or_(or_(masks[0], masks[1]), or_(masks[2], masks[3]));
-    return _mm256_testz_si256(all, all) == 0;
-  }
 
-  /// 32 bytes: each code, below 0x80, with its pattern's sign.
-  static void store_bytes(std::uint8_t* out, const Vector (&codes)[4],
+  /// 32 bytes: each code, below 0x80 and complemented, with its pattern's sign.
+  static void store_bytes(std::uint8_t* out, const Vector (&not_codes)[4],
                           const Vector (&patterns)[4]) {
-    const Vector code = _mm256_packus_epi16(_mm256_packus_epi32(codes[0], codes[1]),
-                                            _mm256_packus_epi32(codes[2], codes[3]));
+    const Vector not_code = _mm256_packs_epi16(_mm256_packs_epi32(not_codes[0], not_codes[1]),
+                                               _mm256_packs_epi32(not_codes[2], not_codes[3]));
     // Signed saturation keeps the sign.
     const Vector sign = _mm256_packs_epi16(_mm256_packs_epi32(patterns[0], patterns[1]),
                                            _mm256_packs_epi32(patterns[2], patterns[3]));
+    const Vector code = _mm256_xor_si256(not_code, _mm256_set1_epi8(-1));
     const Vector bytes = or_(code, and_(sign, _mm256_set1_epi8(-0x80)));
     const Vector order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
     _mm256_storeu_si256(reinterpret_cast<Vector*>(out), _mm256_permutevar8x32_epi32(bytes, order));
+  }
+
+ private:
+  static Vector min32(Vector a, Vector b, Vector c, Vector d) {  // unsigned
+    return _mm256_min_epu32(_mm256_min_epu32(a, b), _mm256_min_epu32(c, d));
   }
 };
 
@@ -92,8 +107,23 @@ struct Float32Source256 {
   }
 };
 
-/// The upper half of a sum as float64. AVX2 does not convert 64-bit integers, but the two halves
-/// of one become numbers by giving each the exponent that its lowest bit stands for.
+/// Rounds towards zero with no exception, and without flushing denormals, while it lives. What
+/// depends on it must be in a function of its own that is never inlined, because compilers move
+/// arithmetic across changes of the mode.
+class TruncatingMode {
+ public:
+  TruncatingMode() : saved_(_mm_getcsr()) { _mm_setcsr(_MM_MASK_MASK | _MM_ROUND_TOWARD_ZERO); }
+  ~TruncatingMode() { _mm_setcsr(saved_); }
+  TruncatingMode(const TruncatingMode&) = delete;
+  TruncatingMode& operator=(const TruncatingMode&) = delete;
+
+ private:
+  unsigned saved_;
+};
+
+/// The upper half of a sum converted to float64, in TruncatingMode. AVX2 does not convert 64-bit
+/// integers, but the two halves of one become numbers when each gets the exponent that its lowest
+/// bit stands for; the upper half is signed, so 2^31 is added to it and taken off again.
 struct SumSource256 {
   using Element = std::int64_t;
   static constexpr int kFraction = 20;
@@ -102,10 +132,9 @@ struct SumSource256 {
 
   static __m256i load(const std::int64_t* in) {
     // Such that the upper halves of both come out in order.
-    const __m256i a = load_pairs(in, in + 4);
-    const __m256i b = load_pairs(in + 2, in + 6);
-    const __m256i sign = _mm256_and_si256(upper_halves(a, b), _mm256_set1_epi32(INT32_MIN));
-    return _mm256_or_si256(upper_halves(magnitude_bits(a), magnitude_bits(b)), sign);
+    const __m256d a = convert(load_pairs(in, in + 4));
+    const __m256d b = convert(load_pairs(in + 2, in + 6));
+    return _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castpd_ps(a), _mm256_castpd_ps(b), 0xDD));
   }
 
  private:
@@ -115,25 +144,14 @@ struct SumSource256 {
         _mm_loadu_si128(reinterpret_cast<const __m128i*>(high)), 1);
   }
 
-  static __m256i upper_halves(__m256i a, __m256i b) {
-    return _mm256_castps_si256(
-        _mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), 0xDD));
-  }
-
-  /// |sum| as float64, cut to 52 bits first so that it converts exactly in every rounding mode.
-  static __m256i magnitude_bits(__m256i sum) {
-    const __m256i negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), sum);
-    const __m256i magnitude = _mm256_sub_epi64(_mm256_xor_si256(sum, negative), negative);
-    // A magnitude of 2^52 or more loses its 12 lowest bits.
-    const __m256i large =
-        _mm256_cmpgt_epi64(_mm256_srli_epi64(magnitude, 52), _mm256_setzero_si256());
-    const __m256i kept = _mm256_andnot_si256(_mm256_srli_epi64(large, 52), magnitude);
+  static __m256d convert(__m256i sum) {
     const __m256i two_52 = _mm256_set1_epi64x(0x4330'0000'0000'0000);
-    const __m256i two_84 = _mm256_set1_epi64x(0x4530'0000'0000'0000);
-    const __m256d low = _mm256_castsi256_pd(_mm256_blend_epi32(kept, two_52, 0xAA));
-    const __m256d high = _mm256_castsi256_pd(_mm256_or_si256(_mm256_srli_epi64(kept, 32), two_84));
-    const __m256d offset = _mm256_set1_pd(0x1p84 + 0x1p52);
-    return _mm256_castpd_si256(_mm256_add_pd(_mm256_sub_pd(high, offset), low));
+    const __m256i two_84_and_63 = _mm256_set1_epi64x(0x4530'0000'8000'0000);
+    const __m256i low = _mm256_blend_epi32(sum, two_52, 0xAA);
+    const __m256i high = _mm256_xor_si256(_mm256_srli_epi64(sum, 32), two_84_and_63);
+    const __m256d offset = _mm256_set1_pd(0x1p84 + 0x1p63 + 0x1p52);
+    return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), offset),
+                         _mm256_castsi256_pd(low));
   }
 };
 

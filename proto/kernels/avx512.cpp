@@ -91,12 +91,23 @@ Scan scan(const std::uint8_t* in, std::size_t count) {
   return result;
 }
 
-/// What the valid bytes of `count` <= 8 values add; a set flag shifts the one out.
-__m512i addends(const std::uint8_t* in, __mmask8 lanes) {
-  const __m128i bytes = _mm_mask_loadu_epi8(_mm_set1_epi8(nat8::kZero), lanes, in);
-  const __m512i byte = _mm512_cvtepi8_epi64(bytes);
-  const __m512i sign_or_one = _mm512_or_si512(_mm512_srai_epi64(byte, 63), _mm512_set1_epi64(1));
-  return _mm512_sllv_epi64(sign_or_one, _mm512_and_si512(byte, _mm512_set1_epi64(0x7F)));
+/// The upper 16 bits of the float64 for each of 32 valid bytes, in units of code 0: sign, 11 bits
+/// of exponent, 4 of fraction; 0 for a set flag.
+[[gnu::always_inline]] inline __m512i upper_float64(__m256i bytes) {
+  const __m512i byte = _mm512_cvtepi8_epi16(bytes);
+  const __mmask32 plain = _mm512_testn_epi16_mask(byte, _mm512_set1_epi16(nat8::kFlag));
+  const __m512i sign_and_code =
+      _mm512_and_si512(_mm512_slli_epi16(byte, 4), _mm512_set1_epi16(-0x8000 | 0x3F << 4));
+  return _mm512_maskz_add_epi16(plain, sign_and_code, _mm512_set1_epi16(1023 << 4));
+}
+
+/// The integers of values j to j + 7 of `number`, as upper_float64 gives it: exact.
+[[gnu::always_inline]] inline __m512i addends(__m512i number, int j) {
+  const __m512i place =
+      _mm512_add_epi64(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), _mm512_set1_epi64(j));
+  const __m512i widened =
+      _mm512_maskz_permutexvar_epi16(0x88888888, _mm512_slli_epi64(place, 48), number);
+  return _mm512_cvttpd_epi64(_mm512_castsi512_pd(widened));
 }
 
 /// Calls use(i, addends, lanes) for each vector of slots.
@@ -104,26 +115,18 @@ template <typename Use>
 [[gnu::always_inline]] inline void for_addends(const std::uint8_t* in, std::size_t count,
                                                const Use& use) {
   std::size_t i = 0;
-  for (; count - i >= 64; i += 64) {
-    // Signs and shift counts are split while they are bytes, 64 at a time.
-    const __m512i bytes = _mm512_loadu_si512(in + i);
-    alignas(64) std::uint8_t ones[64];
-    alignas(64) std::uint8_t counts[64];
-    _mm512_store_si512(ones, _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), _mm512_set1_epi8(1),
-                                                    _mm512_set1_epi8(-1)));
-    _mm512_store_si512(counts, _mm512_and_si512(bytes, _mm512_set1_epi8(0x7F)));
-#pragma GCC unroll 8
-    for (int j = 0; j < 64; j += 8) {
-      const __m512i one =
-          _mm512_cvtepi8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(ones + j)));
-      const __m512i shift =
-          _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(counts + j)));
-      use(i + static_cast<std::size_t>(j), _mm512_sllv_epi64(one, shift), __mmask8{0xFF});
+  for (; count - i >= 32; i += 32) {
+    const __m512i number =
+        upper_float64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
+#pragma GCC unroll 4
+    for (int j = 0; j < 32; j += 8) {
+      use(i + static_cast<std::size_t>(j), addends(number, j), __mmask8{0xFF});
     }
   }
-  for (; i < count; i += 8) {
-    const __mmask8 lanes = first_lanes8(count - i);
-    use(i, addends(in + i, lanes), lanes);
+  const std::size_t left = count - i;
+  const __m512i number = upper_float64(_mm256_maskz_loadu_epi8((__mmask32{1} << left) - 1, in + i));
+  for (std::size_t j = 0; j < left; j += 8) {
+    use(i + j, addends(number, static_cast<int>(j)), first_lanes8(left - j));
   }
 }
 

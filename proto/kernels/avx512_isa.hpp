@@ -42,6 +42,10 @@ struct Avx512 {
   static Vector shift_right64(Vector a) {
     return _mm512_srli_epi64(a, kBits);
   }
+  template <int kBits>
+  static Vector shift_right_signed32(Vector a) {
+    return _mm512_srai_epi32(a, kBits);
+  }
   static Vector shift_right_each32(Vector a, Vector n) { return _mm512_srlv_epi32(a, n); }
 
   /// Product of the low halves of the 64-bit lanes.
@@ -54,28 +58,36 @@ struct Avx512 {
 
   static Mask equal32(Vector a, Vector b) { return _mm512_cmpeq_epi32_mask(a, b); }
   static Mask less32(Vector a, Vector b) { return _mm512_cmplt_epi32_mask(a, b); }
-  static Mask at_least32(Vector a, std::uint32_t limit) {  // unsigned
-    return _mm512_cmpge_epu32_mask(a, broadcast32(limit));
+  /// Whether every lane is above `limit`, unsigned.
+  static bool all_above32(const Vector (&x)[4], std::uint32_t limit) {
+    const Vector limits = broadcast32(limit);
+    Mask mask = _mm512_cmpgt_epu32_mask(x[0], limits);
+    for (int i = 1; i < 4; ++i) mask = _mm512_mask_cmpgt_epu32_mask(mask, x[i], limits);
+    return mask == 0xFFFF;
+  }
+  /// Whether every lane has a bit in common with `bits`.
+  static bool all_meet32(const Vector (&x)[4], std::uint32_t bits) {
+    const Vector wanted = broadcast32(bits);
+    Mask mask = _mm512_test_epi32_mask(x[0], wanted);
+    for (int i = 1; i < 4; ++i) mask = _mm512_mask_test_epi32_mask(mask, x[i], wanted);
+    return mask == 0xFFFF;
   }
   static Vector select(Mask mask, Vector yes, Vector no) {
     return _mm512_mask_blend_epi32(mask, no, yes);
   }
   static std::uint32_t bits(Mask mask) { return mask; }
-  static bool any(const Mask (&masks)[4]) {
-    return (masks[0] | masks[1] | masks[2] | masks[3]) != 0;
-  }
 
-  /// 64 bytes: each code, below 0x80, with its pattern's sign.
-  static void store_bytes(std::uint8_t* out, const Vector (&codes)[4],
+  /// 64 bytes: each code, below 0x80 and complemented, with its pattern's sign.
+  static void store_bytes(std::uint8_t* out, const Vector (&not_codes)[4],
                           const Vector (&patterns)[4]) {
-    const Vector code = _mm512_packus_epi16(_mm512_packus_epi32(codes[0], codes[1]),
-                                            _mm512_packus_epi32(codes[2], codes[3]));
+    const Vector not_code = _mm512_packs_epi16(_mm512_packs_epi32(not_codes[0], not_codes[1]),
+                                               _mm512_packs_epi32(not_codes[2], not_codes[3]));
     // Signed saturation keeps the sign.
     const Vector sign = _mm512_packs_epi16(_mm512_packs_epi32(patterns[0], patterns[1]),
                                            _mm512_packs_epi32(patterns[2], patterns[3]));
-    constexpr int kSelectSign = 0xD8;  // third operand set: second, else first
+    constexpr int kSelectSign = 0x8D;  // third operand set: second, else complement of the first
     const Vector bytes =
-        _mm512_ternarylogic_epi32(code, sign, _mm512_set1_epi8(-0x80), kSelectSign);
+        _mm512_ternarylogic_epi32(not_code, sign, _mm512_set1_epi8(-0x80), kSelectSign);
     const Vector order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     _mm512_storeu_si512(out, _mm512_permutexvar_epi32(order, bytes));
   }
@@ -89,17 +101,20 @@ struct Float32Source512 {
   static __m512i load(const float* in) { return _mm512_loadu_si512(in); }
 };
 
-/// A sum converted to float32 towards zero, whatever the rounding mode.
+/// The upper half of a sum converted to float64 towards zero, whatever the rounding mode.
 struct SumSource512 {
   using Element = std::int64_t;
-  static constexpr int kFraction = 23;
-  static constexpr int kBias = 127;
+  static constexpr int kFraction = 20;
+  static constexpr int kBias = 1023;
   static constexpr bool kExact = false;
   static __m512i load(const std::int64_t* in) {
     constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-    const __m256 low = _mm512_cvt_roundepi64_ps(_mm512_loadu_si512(in), kTruncate);
-    const __m256 high = _mm512_cvt_roundepi64_ps(_mm512_loadu_si512(in + 8), kTruncate);
-    return _mm512_castps_si512(_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1));
+    const __m512d low = _mm512_cvt_roundepi64_pd(_mm512_loadu_si512(in), kTruncate);
+    const __m512d high = _mm512_cvt_roundepi64_pd(_mm512_loadu_si512(in + 8), kTruncate);
+    const __m512i upper_halves =
+        _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    return _mm512_permutex2var_epi32(_mm512_castpd_si512(low), upper_halves,
+                                     _mm512_castpd_si512(high));
   }
 };
 

@@ -5,7 +5,8 @@
 // is sign, exponent and the upper bits of the fraction as in an IEEE 754 number, and 16 random
 // bits. Adding these just below the leading bit makes the exponent field the rounded exponent;
 // when the 16 bits of the sum are all ones, the lower 48 random bits could still carry, and the
-// reference decides. Included by each instruction set's kernels.
+// reference decides. All of this is done on complements (~x = -x - 1), where all ones are zeros
+// and one instruction finds them. Included by each instruction set's kernels.
 //
 // A Source says where patterns come from:
 //   Element                   what one value is in memory
@@ -106,32 +107,38 @@ class Compressor {
   [[gnu::always_inline]] void batch(const Element* in, std::uint8_t* out,
                                     const Vector (&random)[kBatch], std::uint64_t element) {
     Vector pattern[kBatch];
-    Vector code[kBatch];
-    Mask unusual[kBatch];
-    Mask undecided[kBatch];
+    Vector not_offset[kBatch];
+    Vector not_sum[kBatch];
+    Vector not_code[kBatch];
 #pragma GCC unroll 4
     for (int j = 0; j < kBatch; ++j) {
       pattern[j] = Source::load(in + j * Isa::kLanes);
       const Vector magnitude = Isa::and_(pattern[j], Isa::broadcast32(0x7FFFFFFF));
-      const Vector offset = Isa::sub32(magnitude, Isa::broadcast32(lowest_));
-      const Vector sum = Isa::add32(offset, random[j]);
-      unusual[j] = Isa::at_least32(offset, kRange);
-      if constexpr (kStochastic) undecided[j] = all_ones(sum);
-      code[j] = Isa::template shift_right32<kFraction>(sum);
+      not_offset[j] = Isa::sub32(Isa::broadcast32(lowest_ - 1), magnitude);
+      not_sum[j] = Isa::sub32(not_offset[j], random[j]);
+      not_code[j] = Isa::template shift_right_signed32<kFraction>(not_sum[j]);
     }
+    if (Isa::all_above32(not_offset, ~kRange) &&
+        (!kStochastic || Isa::all_meet32(not_sum, kCoarse))) [[likely]] {
+      Isa::store_bytes(out, not_code, pattern);
+    } else {
+      unusual_batch(in, out, random[0], random[1], random[2], random[3], element);
+    }
+  }
+
+  /// A batch in which some lane is not from code 0 to below the largest code, or is undecided.
+  [[gnu::noinline]] void unusual_batch(const Element* in, std::uint8_t* out, Vector random0,
+                                       Vector random1, Vector random2, Vector random3,
+                                       std::uint64_t element) {
+    const Vector random[kBatch] = {random0, random1, random2, random3};
+    Vector pattern[kBatch];
+    Vector not_code[kBatch];
     std::uint64_t redo = 0;
-    if (Isa::any(unusual)) [[unlikely]] {
-      for (int j = 0; j < kBatch; ++j) {
-        redo |= std::uint64_t{repair(pattern[j], code[j], random[j])} << (j * Isa::kLanes);
-      }
-    } else if constexpr (kStochastic) {
-      if (Isa::any(undecided)) [[unlikely]] {
-        for (int j = 0; j < kBatch; ++j) {
-          redo |= std::uint64_t{Isa::bits(undecided[j])} << (j * Isa::kLanes);
-        }
-      }
+    for (int j = 0; j < kBatch; ++j) {
+      pattern[j] = Source::load(in + j * Isa::kLanes);
+      redo |= std::uint64_t{round_each(pattern[j], not_code[j], random[j])} << (j * Isa::kLanes);
     }
-    Isa::store_bytes(out, code, pattern);
+    Isa::store_bytes(out, not_code, pattern);
     while (redo != 0) {
       const int i = __builtin_ctzll(redo);
       redo &= redo - 1;
@@ -144,9 +151,10 @@ class Compressor {
     return Isa::equal32(Isa::and_(sum, ones), ones);
   }
 
-  /// Corrects the lanes whose magnitude is not from code 0 to below the largest, counts them, and
-  /// returns those that the reference must do. `pattern` loses the sign where a byte has none.
-  [[gnu::noinline]] std::uint32_t repair(Vector& pattern, Vector& code, const Vector& random) {
+  /// The complemented codes of any lanes at all; counts them, and returns those that the reference
+  /// must do. `pattern` loses the sign where a byte has none.
+  [[gnu::always_inline]] std::uint32_t round_each(Vector& pattern, Vector& not_code,
+                                                  const Vector& random) {
     const Vector magnitude = Isa::and_(pattern, Isa::broadcast32(0x7FFFFFFF));
     const Vector none = Isa::broadcast32(0);
     const Mask below = Isa::less32(magnitude, Isa::broadcast32(lowest_));
@@ -175,10 +183,12 @@ class Compressor {
       redo |= Isa::bits(Isa::equal32(magnitude, Isa::broadcast32(lowest_ + kRange)));
     }
 
-    code = Isa::select(below, Isa::select(flushed, Isa::broadcast32(nat8::kZero), none), code);
+    Vector code = Isa::select(below, Isa::select(flushed, Isa::broadcast32(nat8::kZero), none),
+                              Isa::template shift_right32<kFraction>(sum));
     code = Isa::select(clipped, Isa::broadcast32(nat8::kMaxCode), code);
     code = Isa::select(infinite, Isa::broadcast32(nat8::kPositiveInf), code);
     code = Isa::select(nan, Isa::broadcast32(nat8::kNan), code);
+    not_code = Isa::sub32(Isa::broadcast32(~std::uint32_t{0}), code);
     pattern = Isa::select(nan, none, pattern);
     pattern = Isa::select(below, Isa::select(flushed, none, pattern), pattern);
 
