@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026, the natagg authors
+
+# tools_usage_test.sh NATAGG-ALLREDUCE NATAGG-REPORT: exit statuses and messages without a network.
+set -u
+failures=0
+
+# expect STATUS TEXT COMMAND...: the command ends with STATUS and says TEXT.
+expect() {
+  status=$1 text=$2
+  shift 2
+  said=$("$@" 2>&1)
+  got=$?
+  case $got:$said in
+    "$status":*"$text"*) ;;
+    *) echo "$* : status $got, not $status; or no \"$text\" in: $said"; failures=1 ;;
+  esac
+}
+
+allreduce=$1 report=$2
+expect 0 "--aggregators" "$allreduce" --help
+expect 0 "natagg " "$allreduce" --version
+expect 2 "aggregators" "$allreduce"
+expect 2 "give --input or --count" "$allreduce" --aggregators 127.0.0.1
+expect 2 "unrecognised" "$allreduce" --no-such-option
+expect 2 "--rounding is" "$allreduce" --aggregators 127.0.0.1 --count 1 --rounding up
+expect 2 "--check is for generated" "$allreduce" --aggregators 127.0.0.1 --input x --check
+expect 2 "3 files for 2 ranks" "$allreduce" --aggregators 127.0.0.1 --count 1 --world 2 \
+  --check-inputs a b c
+expect 1 "no-such-file: No such file" "$allreduce" --aggregators 127.0.0.1 --input no-such-file
+expect 1 "window: 3 is not" "$allreduce" --aggregators 127.0.0.1 --count 1 --window 3
+expect 1 '"status": -1' "$allreduce" --aggregators box --count 1 --json
+expect 0 "--result" "$report" --help
+expect 2 "result" "$report" --inputs x
+expect 1 "no-such-file" "$report" --inputs no-such-file --result no-such-file
+exit $failures
