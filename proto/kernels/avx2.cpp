@@ -25,10 +25,17 @@ void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint
   compress<Avx2, Float32Source256>(in, out, count, first, key, shift, tally);
 }
 
-void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
-                const proto::RoundingKey& key, nat8::Tally& tally) {
+[[gnu::noinline]] void recompress_truncating(const std::int64_t* slot, std::uint8_t* out,
+                                             std::size_t count, std::uint64_t first,
+                                             const proto::RoundingKey& key, nat8::Tally& tally) {
   // A sum counts in units of code 0, as if the window began at 2^0.
   compress<Avx2, SumSource256>(slot, out, count, first, key, -nat8::kMinExponent, tally);
+}
+
+void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                const proto::RoundingKey& key, nat8::Tally& tally) {
+  const TruncatingMode mode;
+  recompress_truncating(slot, out, count, first, key, tally);
 }
 
 void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
