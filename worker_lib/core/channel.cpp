@@ -83,7 +83,9 @@ void Channel::time_out(Time now) {
                              ring_[confirmed_list_.head()].sent < ring_[sent_list_.head()].sent);
   // A confirmed chunk is asked for again in case its result was lost; that is no congestion.
   if (!confirmed) window_.on_loss(now, rtt_.smoothed());
-  move(confirmed ? confirmed_list_.head() : sent_list_.head(), Flight::State::kLost);
+  const std::uint16_t i = confirmed ? confirmed_list_.head() : sent_list_.head();
+  ring_[i].timed_out = true;
+  move(i, Flight::State::kLost);
   rtt_.back_off();
   last_timeout_ = now;
 }
@@ -207,9 +209,12 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
   rtt_.progress();
   window_.on_result();
   last_progress_ = now;
-  // The answer to a chunk that was sent again tells of its first sending when the aggregator is
-  // known to have had it before.
-  const std::uint64_t order = flight.missing_count != 0 ? flight.first_order : flight.order;
+  // Every rank sends a chunk again that one of them lost, and the result may well be due to another
+  // rank's copy. Only after a time-out, and where the aggregator is not known to have had the chunk
+  // before, does it say that what was sent before the second sending is lost.
+  const bool answers_last =
+      flight.timed_out && flight.missing_count == 0 && now - flight.sent >= rtt_.shortest();
+  const std::uint64_t order = answers_last ? flight.order : flight.first_order;
   move(i, Flight::State::kDone);
   --in_flight_;
   find_lost(order, now);
@@ -220,6 +225,7 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
 
 void Channel::find_lost(std::uint64_t order, Time now) {
   while (!sent_list_.empty() && ring_[sent_list_.head()].order + kReordering <= order) {
+    ring_[sent_list_.head()].timed_out = false;
     move(sent_list_.head(), Flight::State::kLost);
     window_.on_loss(now, rtt_.smoothed());
   }

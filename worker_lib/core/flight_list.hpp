@@ -34,6 +34,7 @@ struct Flight {
   std::uint16_t previous = 0;
   std::uint16_t next = 0;
   bool retransmitted = false;
+  bool timed_out = false;  // sent again because nothing at all was heard
   State state = State::kDone;
 };
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// Retransmission time-out from measured round trips (RFC 6298). A round trip here includes the
-// wait for the slowest rank, so the estimate follows stragglers by itself.
+// Retransmission time-out from measured round trips. A round trip here includes the wait for the
+// slowest rank and for the repair of any rank's loss. An average of those (RFC 6298) would feed on
+// itself: each rank would wait as long as the others' waits had been. So the time-out follows the
+// shortest of the latest round trips, which the network alone made; a result of any chunk restarts
+// it (channel.cpp), so that it measures silence, and the few probes of a long silence back off.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +21,13 @@ class RttEstimator {
 
   /// A round trip of a packet that was sent once: a retransmitted one's would be ambiguous.
   void sample(Time rtt) {
-    if (smoothed_ == 0) {
-      smoothed_ = rtt;
-      variation_ = rtt / 2;
-    } else {
-      const Time error = rtt > smoothed_ ? rtt - smoothed_ : smoothed_ - rtt;
-      variation_ += (error - variation_) / 4;
-      smoothed_ += (rtt - smoothed_) / 8;
+    smoothed_ += smoothed_ == 0 ? rtt : (rtt - smoothed_) / 8;
+    this_block_ = std::min(this_block_, rtt);
+    base_ = std::clamp(kMargin * shortest(), min_rto_, max_rto_);
+    if (++samples_ % kBlock == 0) {
+      last_block_ = this_block_;
+      this_block_ = kNever;
     }
-    base_ = std::clamp(smoothed_ + 4 * variation_, min_rto_, max_rto_);
   }
 
   /// The time-out has passed without an answer: wait twice as long for the next.
@@ -38,12 +39,20 @@ class RttEstimator {
   [[nodiscard]] Time rto() const { return std::min(base_ << backoff_, max_rto_); }
   [[nodiscard]] Time smoothed() const { return smoothed_; }
 
+  /// The shortest of the latest 8 to 16 round trips, kNever before the first.
+  [[nodiscard]] Time shortest() const { return std::min(last_block_, this_block_); }
+
  private:
+  static constexpr unsigned kBlock = 8;
+  static constexpr Time kMargin = 3;  // for jitter, beyond min_rto
+
   Time min_rto_;
   Time max_rto_;
   Time base_;
   Time smoothed_ = 0;
-  Time variation_ = 0;
+  Time this_block_ = kNever;
+  Time last_block_ = kNever;
+  unsigned samples_ = 0;
   int backoff_ = 0;
 };
 
