@@ -92,9 +92,9 @@ class Failures(harness.LabTest):
         list(self.assert_all_fail(ranks, AGGREGATOR_LOST, time.monotonic()))
 
     def test_a_rank_that_never_comes_is_named(self):
-        ranks = [self.lab.start_rank(rank, 4, count=1, connect_timeout=1000) for rank in range(3)]
+        ranks = [self.lab.start_rank(rank, 4, count=1, connect_timeout=3000) for rank in range(3)]
         for rank in ranks:
-            status, report = rank.ended(1 + SLACK)
+            status, report = rank.ended(3 + SLACK)
             self.assertEqual((status, report["status"]), (1, TIMED_OUT))
             self.assertIn("rank 3", report["error"])
 

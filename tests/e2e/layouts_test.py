@@ -44,8 +44,9 @@ class Layout(harness.LabTest):
                 with self.subTest(world=world, length=length):
                     self.assert_same_bits(reports, world, length)
                     self.assertEqual(reports[0]["shards"], self.aggregators * self.shards)
-                    self.assertEqual(reports[0]["values_per_packet"],
-                                     1408 if self.mtu == 1500 else 8832)
+                    if not self.options:  # a lossy path may look narrower than it is
+                        self.assertEqual(reports[0]["values_per_packet"],
+                                         1408 if self.mtu == 1500 else 8832)
 
 
 class Definition(Layout):
