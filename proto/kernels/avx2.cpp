@@ -25,6 +25,7 @@ void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint
   compress<Avx2, Float32Source256>(in, out, count, first, key, shift, tally);
 }
 
+/// In TruncatingMode.
 [[gnu::noinline]] void recompress_truncating(const std::int64_t* slot, std::uint8_t* out,
                                              std::size_t count, std::uint64_t first,
                                              const proto::RoundingKey& key, nat8::Tally& tally) {

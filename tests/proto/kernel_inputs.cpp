@@ -48,6 +48,7 @@ std::vector<std::int64_t> sums(std::size_t count, std::uint64_t seed) {
       case 2: sum = (std::uint64_t{1} << 63) - 1; break;
       case 3: sum = (std::uint64_t{1} << 60) + random() % 3 - 1; break;
       case 4: sum = std::uint64_t{1} << (random() % 62); break;
+      case 5: sum = (std::uint64_t{3} << (random() % 62)) + random() % 3 - 1; break;  // a tie
       default: break;
     }
     values.push_back(static_cast<std::int64_t>(random() % 2 == 0 ? sum : 0 - sum));

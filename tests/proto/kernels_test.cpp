@@ -179,16 +179,18 @@ TEST_P(KernelTest, EncodesAsDefinedUnderEveryShift) {
   }
 }
 
-TEST_P(KernelTest, RecompressesAsDefinedAroundEveryPowerOfTwo) {
+TEST_P(KernelTest, RecompressesAsDefinedAroundEveryPowerOfTwoAndHalfWayBetween) {
   std::vector<std::int64_t> sums;
   for (int power = 0; power < 64; ++power) {
-    for (int offset = -2; offset <= 2; ++offset) {
-      const std::uint64_t sum =
-          (std::uint64_t{1} << power) + static_cast<std::uint64_t>(std::int64_t{offset});
-      sums.push_back(static_cast<std::int64_t>(sum));
-      sums.push_back(static_cast<std::int64_t>(0 - sum));
-      // All ones below the leading one, but for one bit.
-      sums.push_back(static_cast<std::int64_t>(sum ^ (sum >> 7)));
+    const std::uint64_t two = std::uint64_t{1} << power;
+    for (const std::uint64_t centre : {two, two + two / 2, two + two / 4, two + two / 65536}) {
+      for (int offset = -2; offset <= 2; ++offset) {
+        const std::uint64_t sum = centre + static_cast<std::uint64_t>(std::int64_t{offset});
+        sums.push_back(static_cast<std::int64_t>(sum));
+        sums.push_back(static_cast<std::int64_t>(0 - sum));
+        // All ones below the leading one, but for one bit.
+        sums.push_back(static_cast<std::int64_t>(sum ^ (sum >> 7)));
+      }
     }
   }
   for (std::uint64_t first = 0; first < 128 * 40; first += 128) {

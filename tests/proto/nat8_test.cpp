@@ -158,6 +158,16 @@ TEST(Nat8, RecompressesSumsAroundEveryPowerOfTwoAsDefined) {
   }
 }
 
+TEST(Nat8, RecompressesTiesAwayFromZeroAndWhatIsJustBelowThemDown) {
+  for (int power = 1; power < 60; ++power) {
+    const std::int64_t tie = std::int64_t{3} << (power - 1);
+    EXPECT_EQ(byte_of_sum(tie, kHalf), power + 1);
+    EXPECT_EQ(byte_of_sum(-tie, kHalf), (power + 1) | kSign);
+    EXPECT_EQ(byte_of_sum(tie - 1, kHalf), power);
+    EXPECT_EQ(byte_of_sum(1 - tie, kHalf), power | kSign);
+  }
+}
+
 TEST(Nat8, RecompressesSumsUpToTheEndsOfInt64) {
   EXPECT_EQ(byte_of_sum(std::numeric_limits<std::int64_t>::max(), kAlmostOne), 60);
   EXPECT_EQ(byte_of_sum(std::numeric_limits<std::int64_t>::min(), 0), 60 | kSign);

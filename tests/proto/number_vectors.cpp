@@ -164,6 +164,10 @@ std::string recompress() {
     for (const std::int64_t s : {sum - 1, sum, sum + 1, -sum + 1, -sum, -sum - 1}) {
       sums.push_back(s);
     }
+    if (power > 0 && power < 62) {
+      const std::int64_t tie = sum + sum / 2;
+      for (const std::int64_t s : {tie - 1, tie, -tie, -tie + 1}) sums.push_back(s);
+    }
   }
   sums.push_back(std::numeric_limits<std::int64_t>::max());
   sums.push_back(std::numeric_limits<std::int64_t>::min());
