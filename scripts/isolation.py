@@ -11,6 +11,7 @@ processes in there and forgets all interfaces and mounts.
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import sys
 
@@ -37,6 +38,16 @@ def _check(result, call):
 def _mount(source, target, kind, flags=0):
     _check(_libc.mount(source.encode(), os.fsencode(target), kind.encode(), flags, None),
            f"mount of {target}")
+
+
+def lockable_bytes():
+    """Memory that programs in here may lock."""
+    hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
+    # Root of a user namespace is bound by the limit as its user is.
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        everyone = int(file.read().split()[2]) == 0xFFFFFFFF
+    return sys.maxsize if everyone or hard == resource.RLIM_INFINITY else hard
 
 
 class NetworkNamespace:

@@ -123,10 +123,14 @@ class Aggregator:
         return self
 
     def _eal_arguments(self, shards, name):
-        # Frames hold the MTU and what the kernel puts before it, in a power of two.
-        frame = 2048 if self._lab.mtu <= 1500 else 16384
-        device = (f"net_af_packet0,iface=eth0,qpairs={shards},framesz={frame},"
-                  f"blocksz={max(frame, 4096)},framecnt=1024")
+        # A ring's frames hold the MTU and what the kernel puts before it; blocks are whole pages and
+        # whole frames. The kernel locks the rings, one to receive and one to send for each queue.
+        frame, block = (2048, 4096) if self._lab.mtu <= 1500 else (9216, 36864)
+        frames = 1024
+        while 2 * shards * frames * frame > isolation.lockable_bytes() and frames > 32:
+            frames //= 2
+        device = (f"net_af_packet0,iface=eth0,qpairs={shards},framesz={frame},blocksz={block},"
+                  f"framecnt={frames}")
         cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
         lcores = ",".join(f"{shard}@({cpus})" for shard in range(shards))
         return ["--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--file-prefix", name,
