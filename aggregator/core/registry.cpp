@@ -58,14 +58,6 @@ Header session_header(const Job& job, const Session& session, Type type) {
   return header;
 }
 
-proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank) {
-  proto::AbortBody body{};
-  body.reason = reason;
-  body.rank = Be16{rank};
-  body.other_rank = Be16{proto::kAggregatorRank};
-  return body;
-}
-
 Registry::Registry(const ShardConfig& config, const Kernels& kernels, Counters& counters,
                    Outbox& outbox)
     : config_(config),
@@ -135,7 +127,7 @@ void Registry::on_leave(const Header& header, const Peer& source) {
   if (member == nullptr || member->gone) return;
   Session& session = *job->running;
   counters_.add(Counter::kLeaves);
-  session.depart(rank);
+  session.depart(rank, proto::AbortReason::kMemberLeft);
   if (session.slots().any_open_without(rank)) {
     abort(*job, session, abort_body(proto::AbortReason::kMemberLeft, rank));
   }
@@ -154,16 +146,17 @@ void Registry::send_abort(const Header& request, const Peer& source, const proto
 
 void Registry::tick_running(Job& job, Time now) {
   Session& session = *job.running;
-  std::optional<std::uint16_t> first_silent;
+  // A rank that has contributed to all that is open may have left, and its LEAVE been lost.
+  std::optional<std::uint16_t> awaited;
   while (const auto rank = session.find_silent(now, config_.member_timeout)) {
     counters_.add(Counter::kSilentMembers);
-    session.depart(*rank);
-    if (!first_silent) first_silent = rank;
+    session.depart(*rank, proto::AbortReason::kMemberSilent);
+    if (!awaited && session.slots().any_open_without(*rank)) awaited = rank;
   }
   if (session.deserted()) {
     job.running.reset();
-  } else if (first_silent) {
-    abort(job, session, abort_body(proto::AbortReason::kMemberSilent, *first_silent));
+  } else if (awaited) {
+    abort(job, session, abort_body(proto::AbortReason::kMemberSilent, *awaited));
   }
 }
 

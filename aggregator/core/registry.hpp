@@ -31,9 +31,6 @@ struct Job {
 [[nodiscard]] proto::Header session_header(const Job& job, const Session& session,
                                            proto::Type type);
 
-/// An abort that `rank` is the cause of.
-[[nodiscard]] proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank);
-
 class Registry {
  public:
   /// `counters` and `outbox` are the shard's and outlive the registry.

@@ -17,6 +17,14 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
+proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank) {
+  proto::AbortBody body{};
+  body.reason = reason;
+  body.rank = proto::Be16{rank};
+  body.other_rank = proto::Be16{proto::kAggregatorRank};
+  return body;
+}
+
 Session::Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group)
     : epoch_(epoch), terms_(terms), group_(group), members_(terms.world) {
   everybody_.reserve(terms.world);
@@ -107,12 +115,12 @@ void Session::heard(Member& m, const Peer& source, Time now) {
   list_peers();
 }
 
-void Session::depart(std::uint16_t rank) {
+void Session::depart(std::uint16_t rank, proto::AbortReason reason) {
   Member& m = members_[rank];
   if (m.gone) return;
   m.gone = true;
   --joined_;
-  if (!departed_) departed_ = rank;
+  if (!departed_) departed_ = abort_body(reason, rank);
   list_peers();
 }
 

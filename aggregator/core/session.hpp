@@ -46,6 +46,9 @@ struct Member {
   bool hears_multicast = false;
 };
 
+/// An abort that `rank` is the cause of.
+[[nodiscard]] proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank);
+
 class Session {
  public:
   Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group);
@@ -85,7 +88,7 @@ class Session {
   void heard(Member& member, const Peer& source, Time now);
 
   /// `rank` is gone from now on.
-  void depart(std::uint16_t rank);
+  void depart(std::uint16_t rank, proto::AbortReason reason);
 
   /// A rank not heard within `timeout` that is not gone yet.
   [[nodiscard]] std::optional<std::uint16_t> find_silent(Time now, Time timeout) const;
@@ -94,7 +97,8 @@ class Session {
   void abort(const proto::AbortBody& body);
 
   [[nodiscard]] const std::optional<proto::AbortBody>& aborted() const { return aborted_; }
-  [[nodiscard]] std::optional<std::uint16_t> departed() const { return departed_; }
+  /// The first that is gone, as the cause of an abort.
+  [[nodiscard]] const std::optional<proto::AbortBody>& departed() const { return departed_; }
   [[nodiscard]] bool whole() const { return !aborted_ && !departed_; }
   [[nodiscard]] bool deserted() const { return joined_ == 0; }
 
@@ -135,7 +139,7 @@ class Session {
   std::vector<Peer> hearing_group_;
   std::vector<Peer> deaf_;
   std::optional<SlotTable> slots_;
-  std::optional<std::uint16_t> departed_;
+  std::optional<proto::AbortBody> departed_;
   std::optional<proto::AbortBody> aborted_;
 };
 

@@ -127,8 +127,7 @@ class Shard::Impl {
     }
     if (!open && session.departed()) {
       counters_.add(Counter::kDeparted);
-      return registry_.abort(job, session,
-                             abort_body(proto::AbortReason::kMemberLeft, *session.departed()));
+      return registry_.abort(job, session, *session.departed());
     }
     const Chunk chunk{.element = header.element.value(),
                       .fingerprint = header.fingerprint.value(),

@@ -201,12 +201,27 @@ TEST_F(JoiningTest, FormsTheJobAnewAtOnceAfterARankFellSilent) {
   const std::uint32_t epoch = join_all({});
   now += config().member_timeout;
   give(control(Type::kHeartbeat, 0, epoch), peer_of(0));
-  EXPECT_EQ(sent(shard.tick(now)).size(), 1U);
+  EXPECT_TRUE(sent(shard.tick(now)).empty());  // nobody waits for it yet
   const std::uint32_t next = join_all({.instance = 500});
   EXPECT_NE(next, epoch);
   data({.rank = 0, .epoch = next}, {kOne});
   EXPECT_EQ(data({.rank = 1, .epoch = next}, {kOne}).size(), 2U);
   EXPECT_EQ(shard.usage().ready_sessions, 1U);
+}
+
+TEST_F(JoiningTest, StillServesResultsAfterARankFellSilentThatNobodyWaitsFor) {
+  const std::uint32_t epoch = join_all({});
+  for (std::uint16_t rank : kBothRanks) data({.rank = rank, .epoch = epoch}, {kOne});
+  now += config().member_timeout;
+  give(control(Type::kHeartbeat, 0, epoch), peer_of(0));
+  EXPECT_TRUE(sent(shard.tick(now)).empty());
+  const auto again = data({.rank = 0, .epoch = epoch}, {kOne});
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].header.type, Type::kResult);
+  const auto aborts = data({.rank = 0, .chunk = 1, .epoch = epoch}, {kOne});
+  ASSERT_EQ(aborts.size(), 1U);
+  EXPECT_EQ(aborts[0].body<AbortBody>().reason, AbortReason::kMemberSilent);
+  EXPECT_EQ(aborts[0].body<AbortBody>().rank.value(), 1U);
 }
 
 TEST_F(JoiningTest, AbortsWhenARankLeavesAChunkThatWaitsForIt) {
