@@ -68,6 +68,17 @@ Time time_limit(const Scenario& scenario) {
          (faulty ? 10 * kSecond + packets * 200 * kMillisecond : 0);
 }
 
+/// Nobody is late and the network does no harm: nothing need be sent twice.
+bool is_calm(const Scenario& scenario) {
+  const NetworkConfig& network = scenario.network;
+  const Time start = scenario.workers[0].start;
+  return network.loss + network.duplication + network.reordering == 0.0 &&
+         std::ranges::all_of(scenario.workers, [start](const WorkerPlan& worker) {
+           return worker.start == start && worker.submit_at.back() == start &&
+                  worker.pause_from == kNever;
+         });
+}
+
 }  // namespace
 
 worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
@@ -204,6 +215,11 @@ Outcome play(const Scenario& scenario, std::ostream* trace) {
     outcome.data_packets += stats.data_packets;
     outcome.retransmissions += stats.retransmissions;
     outcome.duplicate_results += stats.duplicate_results;
+  }
+  if (is_calm(scenario) && outcome.retransmissions != 0) {
+    outcome.violations.push_back(std::to_string(outcome.retransmissions) + " of " +
+                                 std::to_string(outcome.data_packets) +
+                                 " packets sent again without need");
   }
   outcome.multicast = world.network().stats().multicast;
   return outcome;

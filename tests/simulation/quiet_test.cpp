@@ -53,9 +53,7 @@ TEST(Quiet, UnicastReplacesMulticastThatNobodyDelivers) {
 }
 
 TEST(Quiet, APausedRankCausesHardlyAnyRetransmission) {
-  constexpr std::size_t kLength = 1'500'000;
-  Scenario scenario = clean_scenario(4, kLength, 2);
-  // In the middle of the transfer, of which the path allows about 256 packets in 60 us.
+  Scenario scenario = clean_scenario(4, 1'500'000, 2);
   scenario.network.delay = 200 * kMicrosecond;
   const Outcome undisturbed = play(scenario);
   scenario.workers[1].pause_from = undisturbed.duration / 2;
