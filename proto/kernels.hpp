@@ -24,19 +24,28 @@ struct Scan {
 };
 
 /// `first` is always the index, in the operation, of the call's first element; with `key` it
-/// fixes the randomness. Input and output never overlap, except in place conversions of equal
-/// element size, of which there is none.
+/// fixes the randomness. Input and output never overlap.
 struct Kernels {
   std::string_view name;
   bool (*supported)();
 
   /// out[i] = the byte of in[i].
-  void (*encode_f32)(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
-                     const proto::RoundingKey& key, int shift, nat8::Tally& tally);
+  template <typename Element>
+  using Encode = void(const Element* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
+                      const proto::RoundingKey& key, int shift, nat8::Tally& tally);
+  Encode<float>* encode_f32;
+  Encode<double>* encode_f64;
+  Encode<std::uint16_t>* encode_f16;   // the bits of IEEE 754 binary16
+  Encode<std::uint16_t>* encode_bf16;  // the bits of bfloat16
 
-  /// out[i] = in[i]'s value / divisor. Bytes must be valid.
-  void (*decode_f32)(const std::uint8_t* in, float* out, std::size_t count, int shift,
-                     std::uint32_t divisor);
+  /// out[i] = in[i]'s value / divisor, rounded to nearest even. Bytes must be valid.
+  template <typename Element>
+  using Decode = void(const std::uint8_t* in, Element* out, std::size_t count, int shift,
+                      std::uint32_t divisor);
+  Decode<float>* decode_f32;
+  Decode<double>* decode_f64;
+  Decode<std::uint16_t>* decode_f16;
+  Decode<std::uint16_t>* decode_bf16;
 
   Scan (*scan)(const std::uint8_t* in, std::size_t count);
 

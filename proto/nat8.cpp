@@ -14,11 +14,13 @@ struct Format {
   using Bits = BitsType;
   static constexpr int kFraction = kStoredBits;
   static constexpr int kBias = kExponentBias;
-  static constexpr Bits kSignBit = Bits{1} << (8 * sizeof(Bits) - 1);
-  static constexpr Bits kFractionMask = (Bits{1} << kFraction) - 1;
+  static constexpr Bits kSignBit = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  static constexpr Bits kFractionMask = static_cast<Bits>((Bits{1} << kFraction) - 1);
   static constexpr Bits kInfinity = static_cast<Bits>(~(kSignBit | kFractionMask));
-  static constexpr Bits kQuietNan = kInfinity | Bits{1} << (kFraction - 1);
+  static constexpr Bits kQuietNan = static_cast<Bits>(kInfinity | Bits{1} << (kFraction - 1));
 };
+using Binary16 = Format<std::uint16_t, 10, 15>;
+using Bfloat16 = Format<std::uint16_t, 7, 127>;
 using Binary32 = Format<std::uint32_t, 23, 127>;
 using Binary64 = Format<std::uint64_t, 52, 1023>;
 
@@ -78,23 +80,25 @@ typename F::Bits quotient_bits(int exponent, std::uint32_t divisor) {
   // 2^exponent / divisor = 2^leading (2^width / divisor), and the latter is in [1, 2).
   const int width = std::bit_width(divisor - 1);
   const int leading = exponent - width;
-  // Bits after the leading one; fewer where the quotient is denormal.
+  if (leading > F::kBias) return F::kInfinity;
+  // Bits after the leading one; fewer where the quotient is denormal, and with none left, not
+  // even half of the smallest, it is zero.
   const int missing = leading < 1 - F::kBias ? 1 - F::kBias - leading : 0;
   const int kept = F::kFraction - missing;
-  // Long division, a bit at a time: `significand` becomes floor(2^(width + kept) / divisor).
-  std::uint64_t significand = 0;
+  if (kept < -1) return 0;
+  // Long division, a bit at a time: floor(2^(width + kept + 1) / divisor), one bit to round with.
+  std::uint64_t quotient = 0;
   std::uint64_t remainder = 1;
-  for (int step = 0;; ++step) {
-    significand = significand << 1 | (remainder >= divisor ? 1 : 0);
+  for (int step = width + kept + 1;; --step) {
+    quotient = quotient << 1 | (remainder >= divisor ? 1 : 0);
     if (remainder >= divisor) remainder -= divisor;
-    if (step == width + kept) break;
+    if (step == 0) break;
     remainder <<= 1;
   }
-  // No tie in the normal range, unless the quotient is exact; even decides among denormals.
-  if (2 * remainder > divisor || (2 * remainder == divisor && (significand & 1) != 0)) {
-    ++significand;
-  }
-  // The leading one adds 1 to the exponent field; a denormal has none to add.
+  std::uint64_t significand = quotient >> 1;
+  if ((quotient & 1) != 0 && (remainder != 0 || (significand & 1) != 0)) ++significand;
+  // The leading one adds 1 to the exponent field; a denormal has none to add. Rounding up can
+  // carry into it, as far as infinity.
   const int field = missing > 0 ? 0 : leading + F::kBias - 1;
   return static_cast<typename F::Bits>((static_cast<std::uint64_t>(field) << F::kFraction) +
                                        significand);
@@ -105,8 +109,10 @@ typename F::Bits decode_bits(std::uint8_t byte, int shift, std::uint32_t divisor
   const typename F::Bits sign = (byte & kSign) != 0 ? F::kSignBit : 0;
   if (byte == kZero) return 0;
   if (byte == kNan) return F::kQuietNan;
-  if ((byte & kFlag) != 0) return sign | F::kInfinity;
-  return sign | quotient_bits<F>((byte & 0x3F) + kMinExponent + shift, divisor);
+  const bool infinite = (byte & kFlag) != 0;
+  return static_cast<typename F::Bits>(
+      sign |
+      (infinite ? F::kInfinity : quotient_bits<F>((byte & 0x3F) + kMinExponent + shift, divisor)));
 }
 
 }  // namespace
@@ -117,6 +123,14 @@ std::uint8_t encode(float value, int shift, std::uint64_t fraction, Tally& tally
 
 std::uint8_t encode(double value, int shift, std::uint64_t fraction, Tally& tally) {
   return encode_bits<Binary64>(std::bit_cast<std::uint64_t>(value), shift, fraction, tally);
+}
+
+std::uint8_t encode_float16(std::uint16_t bits, int shift, std::uint64_t fraction, Tally& tally) {
+  return encode_bits<Binary16>(bits, shift, fraction, tally);
+}
+
+std::uint8_t encode_bfloat16(std::uint16_t bits, int shift, std::uint64_t fraction, Tally& tally) {
+  return encode_bits<Bfloat16>(bits, shift, fraction, tally);
 }
 
 std::uint8_t recompress(std::int64_t sum, std::uint64_t fraction, Tally& tally) {
@@ -136,6 +150,14 @@ float decode_float(std::uint8_t byte, int shift, std::uint32_t divisor) {
 
 double decode_double(std::uint8_t byte, int shift, std::uint32_t divisor) {
   return std::bit_cast<double>(decode_bits<Binary64>(byte, shift, divisor));
+}
+
+std::uint16_t decode_float16(std::uint8_t byte, int shift, std::uint32_t divisor) {
+  return decode_bits<Binary16>(byte, shift, divisor);
+}
+
+std::uint16_t decode_bfloat16(std::uint8_t byte, int shift, std::uint32_t divisor) {
+  return decode_bits<Bfloat16>(byte, shift, divisor);
 }
 
 }  // namespace natagg::nat8

@@ -67,6 +67,12 @@ struct Tally {
 [[nodiscard]] std::uint8_t encode(float value, int shift, std::uint64_t fraction, Tally& tally);
 [[nodiscard]] std::uint8_t encode(double value, int shift, std::uint64_t fraction, Tally& tally);
 
+/// Likewise for the bits of an IEEE 754 binary16, and of a bfloat16.
+[[nodiscard]] std::uint8_t encode_float16(std::uint16_t bits, int shift, std::uint64_t fraction,
+                                          Tally& tally);
+[[nodiscard]] std::uint8_t encode_bfloat16(std::uint16_t bits, int shift, std::uint64_t fraction,
+                                           Tally& tally);
+
 /// The byte for a slot's exact `sum` in units of 2^(-50 + shift), rounded likewise. Sums beyond
 /// the largest code clip to it.
 [[nodiscard]] std::uint8_t recompress(std::int64_t sum, std::uint64_t fraction, Tally& tally);
@@ -82,5 +88,9 @@ struct Tally {
 /// the floating-point environment.
 [[nodiscard]] float decode_float(std::uint8_t byte, int shift, std::uint32_t divisor);
 [[nodiscard]] double decode_double(std::uint8_t byte, int shift, std::uint32_t divisor);
+
+/// Likewise as bits. What is beyond the format's range becomes infinite, as IEEE 754 has it.
+[[nodiscard]] std::uint16_t decode_float16(std::uint8_t byte, int shift, std::uint32_t divisor);
+[[nodiscard]] std::uint16_t decode_bfloat16(std::uint8_t byte, int shift, std::uint32_t divisor);
 
 }  // namespace natagg::nat8

@@ -2,6 +2,7 @@
 // Copyright (c) 2026, the natagg authors
 
 #include "proto/kernels/avx2_isa.hpp"
+#include "proto/kernels/avx2_sources.hpp"
 #include "proto/kernels/compress_vector.hpp"
 #include "proto/kernels/implementations.hpp"
 
@@ -20,9 +21,10 @@ __m128i load64(const void* in) {
   return _mm_loadl_epi64(static_cast<const __m128i*>(in));
 }
 
-void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
-                const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
-  compress<Avx2, Float32Source256>(in, out, count, first, key, shift, tally);
+template <typename Source>
+void encode(const typename Source::Element* in, std::uint8_t* out, std::size_t count,
+            std::uint64_t first, const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+  compress<Avx2, Source>(in, out, count, first, key, shift, tally);
 }
 
 /// In TruncatingMode.
@@ -30,7 +32,7 @@ void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint
                                              std::size_t count, std::uint64_t first,
                                              const proto::RoundingKey& key, nat8::Tally& tally) {
   // A sum counts in units of code 0, as if the window began at 2^0.
-  compress<Avx2, SumSource256>(slot, out, count, first, key, -nat8::kMinExponent, tally);
+  compress<Avx2, SumSource>(slot, out, count, first, key, -nat8::kMinExponent, tally);
 }
 
 void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
@@ -39,14 +41,14 @@ void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, 
   recompress_truncating(slot, out, count, first, key, tally);
 }
 
-void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
-                std::uint32_t divisor) {
-  // Between normal numbers, a step of one code is one in the exponent field.
-  const float smallest = nat8::decode_float(0, shift, divisor);
-  std::uint32_t bits;
-  __builtin_memcpy(&bits, &smallest, sizeof(bits));
-  const bool normal = bits >= std::uint32_t{1} << 23;
-  const __m256i base = _mm256_set1_epi32(static_cast<int>(bits));
+/// Calls store(out + i, float32 bits) for vectors of 8 values, given code 0's bits; leaves
+/// specials, the tail, and all when `normal` is false, to `scalar`.
+template <typename Element, typename Store>
+[[gnu::always_inline]] inline void decode(const std::uint8_t* in, Element* out, std::size_t count,
+                                          int shift, std::uint32_t divisor, std::uint32_t code0,
+                                          Kernels::Decode<Element>* scalar, const Store& store) {
+  const bool normal = quotients_are_normal(shift, divisor);
+  const __m256i base = _mm256_set1_epi32(static_cast<int>(code0));
   const __m256i flag = _mm256_set1_epi32(nat8::kFlag);
   std::size_t i = 0;
   for (; normal && count - i >= 8; i += 8) {
@@ -54,7 +56,7 @@ void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift
     const __m256i flagged = _mm256_cmpeq_epi32(_mm256_and_si256(byte, flag), flag);
     const __m256i special = _mm256_andnot_si256(_mm256_cmpeq_epi32(byte, flag), flagged);
     if (_mm256_testz_si256(special, special) == 0) [[unlikely]] {
-      kScalarKernels.decode_f32(in + i, out + i, 8, shift, divisor);
+      scalar(in + i, out + i, 8, shift, divisor);
       continue;
     }
     const __m256i exponent =
@@ -62,9 +64,65 @@ void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift
     const __m256i sign =
         _mm256_and_si256(_mm256_slli_epi32(byte, 24), _mm256_set1_epi32(INT32_MIN));
     const __m256i value = _mm256_or_si256(_mm256_add_epi32(base, exponent), sign);
+    store(out + i, _mm256_andnot_si256(flagged, value));
+  }
+  if (i < count) scalar(in + i, out + i, count - i, shift, divisor);
+}
+
+void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  const float smallest = nat8::decode_float(0, shift, divisor);
+  std::uint32_t code0;
+  __builtin_memcpy(&code0, &smallest, sizeof(code0));
+  decode(in, out, count, shift, divisor, code0, kScalarKernels.decode_f32,
+         [](float* to, __m256i bits) { store256(to, bits); });
+}
+
+void decode_f16(const std::uint8_t* in, std::uint16_t* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  decode(in, out, count, shift, divisor, odd_quotient(shift, divisor), kScalarKernels.decode_f16,
+         [](std::uint16_t* to, __m256i bits) {
+           _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                            _mm256_cvtps_ph(_mm256_castsi256_ps(bits), _MM_FROUND_TO_NEAREST_INT));
+         });
+}
+
+void decode_bf16(const std::uint8_t* in, std::uint16_t* out, std::size_t count, int shift,
+                 std::uint32_t divisor) {
+  const std::uint32_t code0 = std::uint32_t{nat8::decode_bfloat16(0, shift, divisor)} << 16;
+  decode(in, out, count, shift, divisor, code0, kScalarKernels.decode_bf16,
+         [](std::uint16_t* to, __m256i bits) {
+           const __m256i upper = _mm256_srli_epi32(bits, 16);
+           _mm_storeu_si128(
+               reinterpret_cast<__m128i*>(to),
+               _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1)));
+         });
+}
+
+void decode_f64(const std::uint8_t* in, double* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  const double smallest = nat8::decode_double(0, shift, divisor);  // always normal
+  std::uint64_t bits;
+  __builtin_memcpy(&bits, &smallest, sizeof(bits));
+  const __m256i base = _mm256_set1_epi64x(static_cast<long long>(bits));
+  const __m256i flag = _mm256_set1_epi64x(nat8::kFlag);
+  std::size_t i = 0;
+  for (; count - i >= 4; i += 4) {
+    const __m256i byte = _mm256_cvtepu8_epi64(_mm_loadu_si32(in + i));
+    const __m256i flagged = _mm256_cmpeq_epi64(_mm256_and_si256(byte, flag), flag);
+    const __m256i special = _mm256_andnot_si256(_mm256_cmpeq_epi64(byte, flag), flagged);
+    if (_mm256_testz_si256(special, special) == 0) [[unlikely]] {
+      kScalarKernels.decode_f64(in + i, out + i, 4, shift, divisor);
+      continue;
+    }
+    const __m256i exponent =
+        _mm256_and_si256(_mm256_slli_epi64(byte, 52), _mm256_set1_epi64x(0x3FLL << 52));
+    const __m256i sign =
+        _mm256_and_si256(_mm256_slli_epi64(byte, 56), _mm256_set1_epi64x(INT64_MIN));
+    const __m256i value = _mm256_or_si256(_mm256_add_epi64(base, exponent), sign);
     store256(out + i, _mm256_andnot_si256(flagged, value));
   }
-  if (i < count) kScalarKernels.decode_f32(in + i, out + i, count - i, shift, divisor);
+  if (i < count) kScalarKernels.decode_f64(in + i, out + i, count - i, shift, divisor);
 }
 
 Scan scan(const std::uint8_t* in, std::size_t count) {
@@ -147,8 +205,14 @@ void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* c
 constinit const Kernels kAvx2Kernels = {
     .name = "avx2",
     .supported = avx2_supported,
-    .encode_f32 = encode_f32,
+    .encode_f32 = encode<Float32Source>,
+    .encode_f64 = encode<Float64Source>,
+    .encode_f16 = encode<Float16Source>,
+    .encode_bf16 = encode<Bfloat16Source>,
     .decode_f32 = decode_f32,
+    .decode_f64 = decode_f64,
+    .decode_f16 = decode_f16,
+    .decode_bf16 = decode_bf16,
     .scan = scan,
     .store = store,
     .accumulate = accumulate,

@@ -2,21 +2,23 @@
 // Copyright (c) 2026, the natagg authors
 
 #include "proto/kernels/avx512_isa.hpp"
+#include "proto/kernels/avx512_sources.hpp"
 #include "proto/kernels/compress_vector.hpp"
 #include "proto/kernels/implementations.hpp"
 
 namespace natagg {
 namespace {
 
-void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
-                const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
-  compress<Avx512, Float32Source512>(in, out, count, first, key, shift, tally);
+template <typename Source>
+void encode(const typename Source::Element* in, std::uint8_t* out, std::size_t count,
+            std::uint64_t first, const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+  compress<Avx512, Source>(in, out, count, first, key, shift, tally);
 }
 
 void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
                 const proto::RoundingKey& key, nat8::Tally& tally) {
   // A sum counts in units of code 0, as if the window began at 2^0.
-  compress<Avx512, SumSource512>(slot, out, count, first, key, -nat8::kMinExponent, tally);
+  compress<Avx512, SumSource>(slot, out, count, first, key, -nat8::kMinExponent, tally);
 }
 
 __mmask16 first_lanes16(std::size_t count) {
@@ -27,37 +29,102 @@ __mmask8 first_lanes8(std::size_t count) {
   return static_cast<__mmask8>(count >= 8 ? 0xFF : (1U << count) - 1);
 }
 
-void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
-                std::uint32_t divisor) {
-  // Between normal numbers, a step of one code is one in the exponent field.
-  const float smallest = nat8::decode_float(0, shift, divisor);
-  std::uint32_t bits;
-  __builtin_memcpy(&bits, &smallest, sizeof(bits));
-  if (bits < std::uint32_t{1} << 23) {
-    kScalarKernels.decode_f32(in, out, count, shift, divisor);
-    return;
-  }
-  const __m512i base = _mm512_set1_epi32(static_cast<int>(bits));
+constexpr int kSelect = 0xD8;  // ternary logic: third operand set: second, else first
+
+/// The float32 bits of 16 bytes, given code 0's.
+[[gnu::always_inline]] inline __m512i float32_bits(__m512i byte, std::uint32_t code0) {
   const __m512i flag = _mm512_set1_epi32(nat8::kFlag);
+  const __m512i exponent =
+      _mm512_and_si512(_mm512_slli_epi32(byte, 23), _mm512_set1_epi32(0x3F << 23));
+  const __m512i magnitude = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(code0)), exponent);
+  const __m512i value = _mm512_ternarylogic_epi32(magnitude, _mm512_slli_epi32(byte, 24),
+                                                  _mm512_set1_epi32(INT32_MIN), kSelect);
+  const __mmask16 plain = _mm512_testn_epi32_mask(byte, flag);
+  const __m512i finite = _mm512_maskz_mov_epi32(plain, value);
+  const __mmask16 special =
+      _mm512_mask_cmpneq_epi32_mask(static_cast<__mmask16>(~plain), byte, flag);
+  if (special == 0) [[likely]]
+    return finite;
+  const __mmask16 infinite = _mm512_mask_test_epi32_mask(special, byte, _mm512_set1_epi32(1));
+  const __m512i infinity = _mm512_or_si512(_mm512_set1_epi32(0x7F80'0000),
+                                           _mm512_slli_epi32(_mm512_srli_epi32(byte, 7), 31));
+  return _mm512_mask_mov_epi32(
+      _mm512_mask_mov_epi32(finite, special, _mm512_set1_epi32(0x7FC0'0000)), infinite, infinity);
+}
+
+/// Calls store(i, float32 bits, lanes) for each vector of values.
+template <typename Store>
+[[gnu::always_inline]] inline void decode_float32(const std::uint8_t* in, std::size_t count,
+                                                  std::uint32_t code0, const Store& store) {
   for (std::size_t i = 0; i < count; i += 16) {
     const __mmask16 lanes = first_lanes16(count - i);
     const __m512i byte = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(lanes, in + i));
-    const __m512i exponent = _mm512_slli_epi32(byte, 23);
-    const __m512i magnitude =
-        _mm512_add_epi32(base, _mm512_and_si512(exponent, _mm512_set1_epi32(0x3F << 23)));
-    constexpr int kSelect = 0xD8;  // third operand set: second, else first
-    const __m512i value = _mm512_ternarylogic_epi32(magnitude, _mm512_slli_epi32(byte, 24),
-                                                    _mm512_set1_epi32(INT32_MIN), kSelect);
-    const __mmask16 plain = _mm512_testn_epi32_mask(byte, flag);
-    _mm512_mask_storeu_epi32(out + i, lanes, _mm512_maskz_mov_epi32(plain, value));
-    const __mmask16 special =
-        _mm512_mask_cmpneq_epi32_mask(static_cast<__mmask16>(~plain & lanes), byte, flag);
+    store(i, float32_bits(byte, code0), lanes);
+  }
+}
+
+void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  if (!quotients_are_normal(shift, divisor)) {
+    kScalarKernels.decode_f32(in, out, count, shift, divisor);
+    return;
+  }
+  const float smallest = nat8::decode_float(0, shift, divisor);
+  std::uint32_t code0;
+  __builtin_memcpy(&code0, &smallest, sizeof(code0));
+  decode_float32(in, count, code0, [out](std::size_t i, __m512i bits, __mmask16 lanes) {
+    _mm512_mask_storeu_epi32(out + i, lanes, bits);
+  });
+}
+
+void decode_f16(const std::uint8_t* in, std::uint16_t* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  if (!quotients_are_normal(shift, divisor)) {
+    kScalarKernels.decode_f16(in, out, count, shift, divisor);
+    return;
+  }
+  const std::uint32_t code0 = odd_quotient(shift, divisor);
+  decode_float32(in, count, code0, [out](std::size_t i, __m512i bits, __mmask16 lanes) {
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    const __m256i halves = _mm512_cvt_roundps_ph(_mm512_castsi512_ps(bits), kNearest);
+    _mm256_mask_storeu_epi16(out + i, lanes, halves);
+  });
+}
+
+void decode_bf16(const std::uint8_t* in, std::uint16_t* out, std::size_t count, int shift,
+                 std::uint32_t divisor) {
+  if (!quotients_are_normal(shift, divisor)) {
+    kScalarKernels.decode_bf16(in, out, count, shift, divisor);
+    return;
+  }
+  const std::uint32_t code0 = std::uint32_t{nat8::decode_bfloat16(0, shift, divisor)} << 16;
+  decode_float32(in, count, code0, [out](std::size_t i, __m512i bits, __mmask16 lanes) {
+    _mm256_mask_storeu_epi16(out + i, lanes, _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
+  });
+}
+
+void decode_f64(const std::uint8_t* in, double* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  const double smallest = nat8::decode_double(0, shift, divisor);  // always normal
+  std::uint64_t bits;
+  __builtin_memcpy(&bits, &smallest, sizeof(bits));
+  const __m512i code0 = _mm512_set1_epi64(static_cast<long long>(bits));
+  const __m512i flag = _mm512_set1_epi64(nat8::kFlag);
+  for (std::size_t i = 0; i < count; i += 8) {
+    const __mmask8 lanes = first_lanes8(count - i);
+    const __m512i byte = _mm512_cvtepu8_epi64(_mm_maskz_loadu_epi8(lanes, in + i));
+    const __m512i exponent =
+        _mm512_and_si512(_mm512_slli_epi64(byte, 52), _mm512_set1_epi64(0x3FLL << 52));
+    const __m512i value =
+        _mm512_ternarylogic_epi64(_mm512_add_epi64(code0, exponent), _mm512_slli_epi64(byte, 56),
+                                  _mm512_set1_epi64(INT64_MIN), kSelect);
+    const __mmask8 plain = _mm512_testn_epi64_mask(byte, flag);
+    const __mmask8 special =
+        _mm512_mask_cmpneq_epi64_mask(static_cast<__mmask8>(~plain & lanes), byte, flag);
     if (special != 0) [[unlikely]] {
-      const __mmask16 infinite = _mm512_mask_test_epi32_mask(special, byte, _mm512_set1_epi32(1));
-      const __m512i infinity = _mm512_or_si512(_mm512_set1_epi32(0x7F800000),
-                                               _mm512_slli_epi32(_mm512_srli_epi32(byte, 7), 31));
-      _mm512_mask_storeu_epi32(out + i, special, _mm512_set1_epi32(0x7FC00000));
-      _mm512_mask_storeu_epi32(out + i, infinite, infinity);
+      kScalarKernels.decode_f64(in + i, out + i, count - i < 8 ? count - i : 8, shift, divisor);
+    } else {
+      _mm512_mask_storeu_epi64(out + i, lanes, _mm512_maskz_mov_epi64(plain, value));
     }
   }
 }
@@ -164,8 +231,14 @@ void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* c
 constinit const Kernels kAvx512Kernels = {
     .name = "avx512",
     .supported = avx512_supported,
-    .encode_f32 = encode_f32,
+    .encode_f32 = encode<Float32Source>,
+    .encode_f64 = encode<Float64Source>,
+    .encode_f16 = encode<Float16Source>,
+    .encode_bf16 = encode<Bfloat16Source>,
     .decode_f32 = decode_f32,
+    .decode_f64 = decode_f64,
+    .decode_f16 = decode_f16,
+    .decode_bf16 = decode_bf16,
     .scan = scan,
     .store = store,
     .accumulate = accumulate,

@@ -93,30 +93,5 @@ struct Avx512 {
   }
 };
 
-struct Float32Source512 {
-  using Element = float;
-  static constexpr int kFraction = 23;
-  static constexpr int kBias = 127;
-  static constexpr bool kExact = true;
-  static __m512i load(const float* in) { return _mm512_loadu_si512(in); }
-};
-
-/// The upper half of a sum converted to float64 towards zero, whatever the rounding mode.
-struct SumSource512 {
-  using Element = std::int64_t;
-  static constexpr int kFraction = 20;
-  static constexpr int kBias = 1023;
-  static constexpr bool kExact = false;
-  static __m512i load(const std::int64_t* in) {
-    constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-    const __m512d low = _mm512_cvt_roundepi64_pd(_mm512_loadu_si512(in), kTruncate);
-    const __m512d high = _mm512_cvt_roundepi64_pd(_mm512_loadu_si512(in + 8), kTruncate);
-    const __m512i upper_halves =
-        _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-    return _mm512_permutex2var_epi32(_mm512_castpd_si512(low), upper_halves,
-                                     _mm512_castpd_si512(high));
-  }
-};
-
 }  // namespace
 }  // namespace natagg

@@ -13,11 +13,26 @@
 
 namespace natagg {
 
-std::uint8_t reference_byte(float value, std::uint64_t element, const proto::RoundingKey& key,
-                            int shift, nat8::Tally& tally);
+/// The byte of one value, or of its bits where C++ has no type for it.
+template <typename Element>
+using Reference = std::uint8_t(Element value, std::uint64_t element, const proto::RoundingKey& key,
+                               int shift, nat8::Tally& tally);
 
-/// Of a slot's sum; a sum already counts in the shifted unit, so `shift` has no effect.
-std::uint8_t reference_byte(std::int64_t sum, std::uint64_t element, const proto::RoundingKey& key,
-                            int shift, nat8::Tally& tally);
+Reference<float> reference_f32;
+Reference<double> reference_f64;
+Reference<std::uint16_t> reference_f16;
+Reference<std::uint16_t> reference_bf16;
+
+/// Of a slot's sum, which counts in the shifted unit already: `shift` has no effect.
+Reference<std::int64_t> reference_sum;
+
+/// Whether every code's value over `divisor` is in the normal range of float32 and bfloat16, so
+/// that a step of one code is one in the exponent field.
+bool quotients_are_normal(int shift, std::uint32_t divisor);
+
+/// The bits of code 0's value over `divisor` as a normal float32, cut off towards zero with the
+/// last bit set when anything was lost. Rounding that once more to a shorter format gives what
+/// rounding the exact quotient gives.
+std::uint32_t odd_quotient(int shift, std::uint32_t divisor);
 
 }  // namespace natagg

@@ -58,13 +58,14 @@ class Fractions {
   std::array<proto::PhiloxCounter, 16> blocks_{};
 };
 
-void encode_f32(const float* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
-                const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+template <typename Element, std::uint8_t (*kEncode)(Element, int, std::uint64_t, nat8::Tally&)>
+void encode(const Element* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
+            const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
   Fractions fractions(key, first);
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = fractions.next([&](std::uint64_t fraction,
-                                nat8::Tally& t) { return nat8::encode(in[i], shift, fraction, t); },
-                            tally);
+    out[i] = fractions.next(
+        [&](std::uint64_t fraction, nat8::Tally& t) { return kEncode(in[i], shift, fraction, t); },
+        tally);
   }
 }
 
@@ -78,16 +79,19 @@ void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, 
   }
 }
 
-void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
-                std::uint32_t divisor) {
-  // Between normal numbers, a step of one code is one in the exponent field, bits 30 to 23.
-  const auto smallest = std::bit_cast<std::uint32_t>(nat8::decode_float(0, shift, divisor));
-  const bool normal = smallest >= std::uint32_t{1} << 23;
+/// Divides once for each byte value that occurs.
+template <typename Element, Element (*kDecode)(std::uint8_t, int, std::uint32_t)>
+void decode(const std::uint8_t* in, Element* out, std::size_t count, int shift,
+            std::uint32_t divisor) {
+  std::array<bool, 256> known{};
+  std::array<Element, 256> values;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t byte = in[i];
-    out[i] = normal && (byte & nat8::kFlag) == 0
-                 ? std::bit_cast<float>(smallest + ((byte & 0x3F) << 23) + ((byte & 0x80) << 24))
-                 : nat8::decode_float(in[i], shift, divisor);
+    const std::uint8_t byte = in[i];
+    if (!known[byte]) {
+      values[byte] = kDecode(byte, shift, divisor);
+      known[byte] = true;
+    }
+    out[i] = values[byte];
   }
 }
 
@@ -125,21 +129,56 @@ void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* c
 
 }  // namespace
 
-std::uint8_t reference_byte(float value, std::uint64_t element, const proto::RoundingKey& key,
-                            int shift, nat8::Tally& tally) {
+std::uint8_t reference_f32(float value, std::uint64_t element, const proto::RoundingKey& key,
+                           int shift, nat8::Tally& tally) {
   return nat8::encode(value, shift, proto::rounding_fraction(key, element), tally);
 }
 
-std::uint8_t reference_byte(std::int64_t sum, std::uint64_t element, const proto::RoundingKey& key,
-                            int /*shift*/, nat8::Tally& tally) {
+std::uint8_t reference_f64(double value, std::uint64_t element, const proto::RoundingKey& key,
+                           int shift, nat8::Tally& tally) {
+  return nat8::encode(value, shift, proto::rounding_fraction(key, element), tally);
+}
+
+std::uint8_t reference_f16(std::uint16_t bits, std::uint64_t element, const proto::RoundingKey& key,
+                           int shift, nat8::Tally& tally) {
+  return nat8::encode_float16(bits, shift, proto::rounding_fraction(key, element), tally);
+}
+
+std::uint8_t reference_bf16(std::uint16_t bits, std::uint64_t element,
+                            const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
+  return nat8::encode_bfloat16(bits, shift, proto::rounding_fraction(key, element), tally);
+}
+
+std::uint8_t reference_sum(std::int64_t sum, std::uint64_t element, const proto::RoundingKey& key,
+                           int /*shift*/, nat8::Tally& tally) {
   return nat8::recompress(sum, proto::rounding_fraction(key, element), tally);
+}
+
+bool quotients_are_normal(int shift, std::uint32_t divisor) {
+  const int width = std::bit_width(divisor - 1);
+  return nat8::kMinExponent + shift - width >= -126;
+}
+
+std::uint32_t odd_quotient(int shift, std::uint32_t divisor) {
+  // 2^exponent / divisor = 2^(exponent - width) (2^width / divisor), and the latter is in [1, 2).
+  const int width = std::bit_width(divisor - 1);
+  const std::uint64_t dividend = std::uint64_t{1} << (width + 23);
+  const std::uint64_t significand = dividend / divisor | (dividend % divisor != 0 ? 1 : 0);
+  const int field = nat8::kMinExponent + shift - width + 127 - 1;  // the leading one adds 1
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(field) << 23) + significand);
 }
 
 constinit const Kernels kScalarKernels = {
     .name = "scalar",
     .supported = scalar_supported,
-    .encode_f32 = encode_f32,
-    .decode_f32 = decode_f32,
+    .encode_f32 = encode<float, nat8::encode>,
+    .encode_f64 = encode<double, nat8::encode>,
+    .encode_f16 = encode<std::uint16_t, nat8::encode_float16>,
+    .encode_bf16 = encode<std::uint16_t, nat8::encode_bfloat16>,
+    .decode_f32 = decode<float, nat8::decode_float>,
+    .decode_f64 = decode<double, nat8::decode_double>,
+    .decode_f16 = decode<std::uint16_t, nat8::decode_float16>,
+    .decode_bf16 = decode<std::uint16_t, nat8::decode_bfloat16>,
     .scan = scan,
     .store = store,
     .accumulate = accumulate,
