@@ -37,6 +37,41 @@ std::vector<float> floats(std::size_t count, int shift, std::uint64_t seed) {
   return values;
 }
 
+std::vector<double> doubles(std::size_t count, int shift, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<double> values;
+  while (values.size() < count) {
+    std::uint64_t bits = random();
+    const auto with_exponent = [&bits](std::uint64_t biased) {
+      return (bits & 0x800F'FFFF'FFFF'FFFF) | biased << 52;
+    };
+    constexpr std::uint64_t kNoFraction = 0xFFF0'0000'0000'0000;
+    const auto smallest = static_cast<std::uint64_t>(1023 + nat8::kMinExponent + shift);
+    switch (random() % 12) {
+      case 0: bits &= std::uint64_t{1} << 63; break;
+      case 1: bits = (bits & std::uint64_t{1} << 63) | random() % 3; break;
+      case 2: bits = with_exponent(2047) & (kNoFraction | 1); break;  // infinity, or just a NaN
+      case 3: bits = with_exponent(2047); break;
+      case 4: bits = with_exponent(smallest + 60) & (kNoFraction | 1); break;
+      case 5: bits = (with_exponent(smallest + 59) | ~kNoFraction) - (bits & 3); break;
+      case 6: bits = with_exponent(smallest) & (kNoFraction | 3); break;
+      case 7: bits = with_exponent(smallest - 1 - random() % 12); break;
+      case 8: bits = with_exponent(smallest - 1) | ~kNoFraction; break;
+      case 9: break;  // any bits
+      default: bits = with_exponent(smallest + random() % 60); break;
+    }
+    values.push_back(std::bit_cast<double>(bits));
+  }
+  return values;
+}
+
+std::vector<std::uint16_t> halves(std::size_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::uint16_t> values;
+  while (values.size() < count) values.push_back(static_cast<std::uint16_t>(random()));
+  return values;
+}
+
 std::vector<std::int64_t> sums(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::int64_t> values;

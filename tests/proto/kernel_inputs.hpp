@@ -14,6 +14,12 @@ namespace natagg::inputs {
 /// both ends of the window and powers of two, infinities, quiet and signalling NaNs.
 [[nodiscard]] std::vector<float> floats(std::size_t count, int shift, std::uint64_t seed);
 
+/// Likewise; and such as differ from an edge in their last bits only.
+[[nodiscard]] std::vector<double> doubles(std::size_t count, int shift, std::uint64_t seed);
+
+/// Any 16 bits.
+[[nodiscard]] std::vector<std::uint16_t> halves(std::size_t count, std::uint64_t seed);
+
 /// Sums of every magnitude and sign, zeros, and the ends of int64.
 [[nodiscard]] std::vector<std::int64_t> sums(std::size_t count, std::uint64_t seed);
 

@@ -218,12 +218,45 @@ TEST(Nat8, QuotientsAreRoundedToNearestEvenEvenAmongDenormals) {
     const int shift = i % 4 == 0 ? -64 : static_cast<int>(random() % 129) - 64;
     const auto byte = static_cast<std::uint8_t>(i % 8 == 0 ? 0 : random() % 61);
     const int exponent = byte - 50 + shift;
-    EXPECT_TRUE(oracle::is_rounded_quotient(double{decode_float(byte, shift, divisor)}, exponent,
-                                            divisor, 24, -126))
-        << int{byte} << " shift " << shift << " / " << divisor;
-    EXPECT_TRUE(oracle::is_rounded_quotient(decode_double(byte, shift, divisor), exponent, divisor,
-                                            53, -1022))
-        << int{byte} << " shift " << shift << " / " << divisor;
+    const auto check = [&](double quotient, const oracle::FloatFormat& format) {
+      EXPECT_TRUE(oracle::is_rounded_quotient(quotient, exponent, divisor, format))
+          << int{byte} << " shift " << shift << " / " << divisor << " to " << format.precision;
+    };
+    check(double{decode_float(byte, shift, divisor)}, oracle::kFloat32);
+    check(decode_double(byte, shift, divisor), oracle::kFloat64);
+    check(oracle::from_float16(decode_float16(byte, shift, divisor)), oracle::kFloat16);
+    check(oracle::from_bfloat16(decode_bfloat16(byte, shift, divisor)), oracle::kBfloat16);
+  }
+}
+
+TEST(Nat8, ShortFormatsOverflowToInfinityAndUnderflowToDenormalsAndZero) {
+  EXPECT_EQ(decode_float16(60, 5, 1), 0x7800) << "2^15";
+  EXPECT_EQ(decode_float16(60, 6, 1), 0x7C00) << "2^16";
+  EXPECT_EQ(decode_float16(60 | kSign, 6, 1), 0xFC00);
+  EXPECT_EQ(decode_float16(26, 0, 1), 0x0001) << "2^-24";
+  EXPECT_EQ(decode_float16(25, 0, 1), 0x0000) << "2^-25 is half of the smallest: to even";
+  EXPECT_EQ(decode_float16(27, 0, 3), 0x0001) << "2^-23 / 3 is 0.67 of the smallest";
+  EXPECT_EQ(decode_float16(kNan, 0, 7), 0x7E00);
+  EXPECT_EQ(decode_bfloat16(kNan, 0, 7), 0x7FC0);
+  EXPECT_EQ(decode_bfloat16(kNegativeInf, 0, 7), 0xFF80);
+  EXPECT_EQ(decode_bfloat16(kZero, 0, 7), 0x0000);
+}
+
+TEST(Nat8, EncodesEveryFloat16AndBfloat16AsDefined) {
+  std::mt19937_64 random(4);
+  for (int bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    for (const int shift : {0, static_cast<int>(random() % 129) - 64}) {
+      const std::uint64_t fraction = random();
+      Tally tally;
+      oracle::Outcome expected = oracle::encode(oracle::from_float16(half), shift, fraction);
+      EXPECT_EQ(encode_float16(half, shift, fraction, tally), expected.byte) << half;
+      EXPECT_EQ(tally, expected.tally) << half;
+      tally = {};
+      expected = oracle::encode(oracle::from_bfloat16(half), shift, fraction);
+      EXPECT_EQ(encode_bfloat16(half, shift, fraction, tally), expected.byte) << half;
+      EXPECT_EQ(tally, expected.tally) << half;
+    }
   }
 }
 

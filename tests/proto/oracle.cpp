@@ -3,6 +3,7 @@
 
 #include "oracle.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -83,17 +84,58 @@ Outcome recompress(std::int64_t sum, std::uint64_t fraction) {
   return round(std::fabs(static_cast<long double>(sum)), sum < 0, fraction);
 }
 
-bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor, int precision,
-                         int min_exponent) {
-  // With the quotient an integer times its own last place: |integer * divisor - 2^n| <= divisor/2.
-  const int last_place = std::max(std::ilogb(quotient), min_exponent) - precision + 1;
+bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor,
+                         const FloatFormat& format) {
+  const long double dividend = std::ldexp(1.0L, exponent);
+  const long double wide_divisor = divisor;
+  if (std::isinf(quotient)) {
+    // Half a last place beyond the largest finite number, or more.
+    const long double limit = 2 - std::ldexp(1.0L, -format.precision);
+    return dividend >= std::ldexp(limit, format.max_exponent) * wide_divisor;
+  }
+  const int smallest_place = format.min_exponent - format.precision + 1;
+  if (quotient == 0) return dividend <= std::ldexp(wide_divisor, smallest_place - 1);
+  // With the quotient an integer times its own last place: |integer * divisor - 2^n| <= divisor/2,
+  // both sides times a power of two where n is negative.
+  const int last_place = std::max(std::ilogb(quotient) - format.precision + 1, smallest_place);
   const double integer = std::ldexp(quotient, -last_place);
   if (integer != std::floor(integer)) return false;
   __extension__ using Wide = __int128;
-  const Wide product = static_cast<Wide>(integer) * divisor;
-  const Wide twice_error = 2 * (product - (Wide{1} << (exponent - last_place)));
+  const int n = exponent - last_place;
+  const int scale = n < 0 ? -n : 0;
+  const Wide product = (static_cast<Wide>(integer) * divisor) << scale;
+  const Wide twice_error = 2 * (product - (Wide{1} << (n + scale)));
   const Wide distance = twice_error < 0 ? -twice_error : twice_error;
-  return distance < divisor || (distance == divisor && std::fmod(integer, 2) == 0);
+  const Wide bound = static_cast<Wide>(divisor) << scale;
+  return distance < bound || (distance == bound && std::fmod(integer, 2) == 0);
+}
+
+double from_float16(std::uint16_t bits) {
+  const int field = bits / 1024 % 32;
+  const int fraction = bits % 1024;
+  double magnitude = 0;
+  if (field == 31) {
+    magnitude = fraction == 0 ? HUGE_VAL : std::nan("");
+  } else if (field == 0) {
+    magnitude = std::ldexp(fraction, -24);
+  } else {
+    magnitude = std::ldexp(1024 + fraction, field - 25);
+  }
+  return bits >= 0x8000 ? -magnitude : magnitude;
+}
+
+double from_bfloat16(std::uint16_t bits) {
+  const int field = bits / 128 % 256;
+  const int fraction = bits % 128;
+  double magnitude = 0;
+  if (field == 255) {
+    magnitude = fraction == 0 ? HUGE_VAL : std::nan("");
+  } else if (field == 0) {
+    magnitude = std::ldexp(fraction, -133);
+  } else {
+    magnitude = std::ldexp(128 + fraction, field - 134);
+  }
+  return bits >= 0x8000 ? -magnitude : magnitude;
 }
 
 std::uint64_t fraction(std::uint64_t seed, std::uint32_t operation, std::uint16_t who,

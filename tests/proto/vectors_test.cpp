@@ -133,7 +133,7 @@ TEST(Vectors, DecodeAgreesWithTheDefinition) {
       const int exponent = static_cast<int>(byte & 0x3F) - 50 + std::stoi(row.at("shift"));
       EXPECT_TRUE(oracle::is_rounded_quotient(
           std::fabs(value), exponent, static_cast<std::uint32_t>(std::stoul(row.at("divisor"))),
-          wide ? 53 : 24, wide ? -1022 : -126))
+          wide ? oracle::kFloat64 : oracle::kFloat32))
           << row.at("byte") << " / " << row.at("divisor");
     }
   }
