@@ -108,7 +108,7 @@ class Aggregator:
         name = f"{self.host.name}.{self._starts}"
         ready = self._lab.scratch / f"{name}.ready"
         options = {"address": self.address, "idle": "polite", "ready_file": ready,
-                   "member_timeout_ms": 1500, **options}
+                   **options}
         # Relative to the working directory: DPDK makes sockets there, whose paths must be short.
         runtime = f"{name}.run"
         (self._lab.scratch / runtime).mkdir()
