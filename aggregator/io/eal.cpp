@@ -27,6 +27,13 @@ void usage_hook(const char*) {
 
 Eal::Eal(const std::string& program, const std::vector<std::string>& arguments,
          void (*print_usage)()) {
+  // EAL itself would wait for a primary process without end.
+  for (const std::string& argument : arguments) {
+    if (!argument.starts_with("--proc-type") || argument == "--proc-type=primary") continue;
+    throw std::runtime_error(
+        "the aggregator runs as a primary process only: leave out --proc-type, and give each "
+        "daemon of this host a --file-prefix of its own");
+  }
   words_.push_back(program);
   words_.insert(words_.end(), arguments.begin(), arguments.end());
   for (std::string& word : words_) argv_.push_back(word.data());

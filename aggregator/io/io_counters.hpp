@@ -2,7 +2,8 @@
 // Copyright (c) 2026, the natagg authors
 
 // What a lcore counts outside its shard, each with the one name that logs, telemetry and
-// documentation use. Every frame received ends in exactly one rx_ or drop_ row besides rx_frames.
+// documentation use. A frame received ends in one row of rx_ or drop_ (or address_conflicts)
+// besides rx_frames; one that is handed over is counted again by the lcore that takes it over.
 #pragma once
 
 #include <array>

@@ -185,6 +185,7 @@ TEST(Daemon, FailsWithAStatusAndAMessageThatSaysWhatToDo) {
        "ready_file /dev/null/ready cannot be written"},
       {"port", with(isolated_eal("net_null0", "0@0,1@0"), {"--port=65535"}), 1,
        "2 shards need ports up to 65536"},
+      {"secondary process", with({"--proc-type=secondary"}, {}), 1, "leave out --proc-type"},
       {"unknown EAL argument", with({"--no-such-eal-argument"}, {}), 1, "rte_eal_init"},
   };
   for (const Failure& failure : failures) {

@@ -22,8 +22,6 @@ namespace {
 using aggregator::io::MacAddress;
 using aggregator::io::read_at;
 
-constexpr auto kPatience = std::chrono::seconds(10);
-
 /// The other end of the daemon's memif.
 class Peer {
  public:

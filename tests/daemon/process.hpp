@@ -12,6 +12,8 @@
 
 namespace natagg::testing {
 
+inline constexpr std::chrono::seconds kPatience{60};  // for what takes one on an idle machine
+
 /// A directory of its own that goes away with the object.
 class TemporaryDirectory {
  public:
@@ -38,10 +40,10 @@ class DaemonProcess {
   void signal(int number) const;
   /// Its exit status; 128 + the signal's number when one ended it; -1 when it still runs after
   /// `patience`.
-  int wait(std::chrono::seconds patience = std::chrono::seconds(20));
+  int wait(std::chrono::seconds patience = kPatience);
   /// Whether its log holds `text` within `patience`.
   [[nodiscard]] bool logged(const std::string& text,
-                            std::chrono::seconds patience = std::chrono::seconds(20)) const;
+                            std::chrono::seconds patience = kPatience) const;
   [[nodiscard]] std::string log() const;
 
  private:
