@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "proto/serial.hpp"
+#include "worker_lib/core/conversion.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -125,8 +126,8 @@ void Channel::send_next(const ChunkRange& range, Time now, Sink& sink) {
                                .mode = config_.rounding};
   nat8::Tally tally;
   auto* payload = reinterpret_cast<std::uint8_t*>(datagram(i) + sizeof(Header));
-  kernels_.encode_f32(static_cast<const float*>(operation.submission.in) + range.element, payload,
-                      range.count, range.element, key, config_.shift, tally);
+  encode_chunk(kernels_, operation.submission.operation.type, operation.submission.in,
+               range.element, {payload, range.count}, key, config_.shift, tally);
   stats_.encoded += tally;
 
   Header header = proto::make_header(proto::Type::kData);
@@ -200,8 +201,8 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
     return std::nullopt;
   }
   const bool average = submission.operation.reduction == proto::Reduction::kAverage;
-  kernels_.decode_f32(bytes.data(), static_cast<float*>(submission.out) + flight.element,
-                      bytes.size(), config_.shift, average ? config_.world : 1U);
+  decode_chunk(kernels_, submission.operation.type, bytes, submission.out, flight.element,
+               config_.shift, average ? config_.world : 1U);
 
   ++stats_.result_packets;
   if ((header.flags & proto::kFlagMulticast) != 0) ++stats_.multicast_results;
