@@ -15,8 +15,7 @@
 namespace natagg::proto {
 
 template <std::unsigned_integral T>
-  requires(sizeof(T) > 1)
-class BigEndian {
+requires(sizeof(T) > 1) class BigEndian {
  public:
   constexpr BigEndian() = default;
   constexpr explicit BigEndian(T value) {

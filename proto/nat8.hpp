@@ -45,9 +45,9 @@ inline constexpr int kMaxShift = 64;  // -64 to 64
 
 /// What happened to the values of one or more kernel calls; each call adds to it.
 struct Tally {
-  std::uint64_t clipped = 0;   // finite, above 2^(10 + shift): forced down, which biases
-  std::uint64_t flushed = 0;   // nonzero, below 2^(-50 + shift), and rounded to zero
-  std::uint64_t zeros = 0;     // were zero
+  std::uint64_t clipped = 0;  // finite, above 2^(10 + shift): forced down, which biases
+  std::uint64_t flushed = 0;  // nonzero, below 2^(-50 + shift), and rounded to zero
+  std::uint64_t zeros = 0;    // were zero
   std::uint64_t nans = 0;
   std::uint64_t infs = 0;
 

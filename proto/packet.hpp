@@ -57,15 +57,15 @@ struct Header {
   Type type;             //  3
   Be32 job;              //  4  chosen by the user; several jobs share an aggregator
   Be32 epoch;            //  8  given by the aggregator at join; 0 before
-  Be16 rank;             // 12  worker: sender's; aggregator: addressee's, or kAggregatorRank for all
-  Be16 slot;             // 14  sequence modulo the session's window
-  Be32 sequence;         // 16  of the chunk on this shard; serial arithmetic
-  Be32 operation;        // 20  index of the all-reduce in its job
-  Be64 element;          // 24  index in the operation of the chunk's first value
-  Be64 fingerprint;      // 32  length, type and reduction: operation.hpp
-  Be16 count;            // 40  values in the payload; 0 in control packets
-  std::int8_t shift;     // 42  a code c stands for 2^(c - 50 + shift)
-  std::uint8_t flags;    // 43  Flag bits and Codec
+  Be16 rank;           // 12  worker: sender's; aggregator: addressee's, or kAggregatorRank for all
+  Be16 slot;           // 14  sequence modulo the session's window
+  Be32 sequence;       // 16  of the chunk on this shard; serial arithmetic
+  Be32 operation;      // 20  index of the all-reduce in its job
+  Be64 element;        // 24  index in the operation of the chunk's first value
+  Be64 fingerprint;    // 32  length, type and reduction: operation.hpp
+  Be16 count;          // 40  values in the payload; 0 in control packets
+  std::int8_t shift;   // 42  a code c stands for 2^(c - 50 + shift)
+  std::uint8_t flags;  // 43  Flag bits and Codec
 };
 static_assert(sizeof(Header) == 44 && alignof(Header) == 1);
 static_assert(offsetof(Header, job) == 4 && offsetof(Header, sequence) == 16);
@@ -114,10 +114,10 @@ struct WelcomeBody {
   Be32 first_sequence;     // of the session's first chunk on this shard
   Be32 multicast_address;  // group of this session, 0 for none
   Be16 multicast_port;
-  Be16 values;             // agreed values a packet: the least proposed
-  Be16 window;             // agreed slots: the least proposed
-  Be16 joined;             // ranks here so far
-  Be16 missing;            // lowest rank not here, kAggregatorRank for none
+  Be16 values;   // agreed values a packet: the least proposed
+  Be16 window;   // agreed slots: the least proposed
+  Be16 joined;   // ranks here so far
+  Be16 missing;  // lowest rank not here, kAggregatorRank for none
   SessionState state;
   std::uint8_t reserved;
 };
@@ -167,7 +167,7 @@ struct AbortBody {
   Be32 operation;          // kMismatch: the operation index `rank` sent
   Be32 other_operation;    // kMismatch: the operation index `other_rank` sent
   Be16 rank;
-  Be16 other_rank;
+  Be16 other_rank;  // kMemberLeft, kMemberSilent: whom `rank` waited for; kAggregatorRank for none
   AbortReason reason;
   std::uint8_t reserved[3];
 };
@@ -197,11 +197,12 @@ static_assert(sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
 
 // --- Sizes ---
 
-inline constexpr std::size_t kIpUdpBytes = 28;     // IPv4 without options, and UDP
-inline constexpr std::size_t kTrailerBytes = 20;   // room kept for authentication
+inline constexpr std::size_t kIpUdpBytes = 28;       // IPv4 without options, and UDP
+inline constexpr std::size_t kTrailerBytes = 20;     // room kept for authentication
 inline constexpr std::size_t kValuesMultiple = 128;  // a packet's values: the generator's group
 inline constexpr std::size_t kMinValues = 128;
-inline constexpr std::size_t kMaxValues = 8832;    // what MTU 9000 carries
+inline constexpr std::size_t kMaxValues = 8832;      // what MTU 9000 carries
+inline constexpr std::uint16_t kMaxWindow = 0x8000;  // slots, a power of two
 
 /// The most values a packet can carry over a path of `mtu` bytes: 1408 at 1500, 8832 at 9000;
 /// 0 when the path cannot carry even kMinValues.
@@ -221,17 +222,17 @@ static_assert(values_for_mtu(1500) == 1408 && values_for_mtu(9000) == kMaxValues
 
 // --- Reading ---
 
-/// Why a datagram is not a natagg packet. The first nine rows of the aggregator's counters.
+/// Why a datagram is not a natagg packet. The first rows of the aggregator's counters.
 enum class Reject : std::uint8_t {
   kNone = 0,
-  kTooShort,      // shorter than its header or body
+  kTooShort,  // shorter than its header or body
   kBadMagic,
   kBadVersion,
   kBadType,
-  kBadLength,     // DATA or RESULT: not header + count values + trailer
-  kBadCount,      // DATA or RESULT: no values, or more than a packet may carry
+  kBadLength,  // DATA or RESULT: not header + count values
+  kBadCount,   // DATA or RESULT: no values, or more than a packet may carry
   kBadCodec,
-  kBadOperation,  // element + count is beyond the fingerprint's length
+  kBadOperation,     // element + count is beyond the fingerprint's length
   kUnauthenticated,  // the authentication flag is set where none is configured
 };
 inline constexpr std::size_t kRejects = 10;
@@ -271,7 +272,8 @@ template <typename Body>
 [[nodiscard]] std::string_view to_string(RefuseReason reason);
 [[nodiscard]] std::string_view to_string(AbortReason reason);
 
-/// "DATA job 7 epoch 3 rank 2 slot 5 seq 4294967045 op 0 element 1408 count 1408 shift 0 flags 0x00".
+/// "DATA job 7 epoch 3 rank 2 slot 5 seq 4294967045 op 0 element 1408 count 1408 shift 0 flags
+/// 0x00".
 [[nodiscard]] std::string to_string(const Header& header);
 
 }  // namespace natagg::proto

@@ -43,8 +43,8 @@ inline constexpr std::uint64_t kRandomGroup = 128;
 [[nodiscard]] constexpr PhiloxCounter coarse_counter(const RoundingKey& key,
                                                      std::uint64_t element) {
   const std::uint64_t block = element / kRandomGroup * 16 + element % 16;
-  return {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-          key.operation, std::uint32_t{key.who}};
+  return {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), key.operation,
+          std::uint32_t{key.who}};
 }
 
 /// Philox counter of the block that holds the lower 48 bits for `element`.

@@ -29,7 +29,7 @@ class Outbox {
   static constexpr std::size_t kCapacity = 4;  // more than one call ever sends
 
   void clear() { size_ = 0; }
-  [[nodiscard]] bool full() const { return size_ == kCapacity; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::span<const Outgoing> contents() const { return {outgoing_.data(), size_}; }
 
   /// To many; `to` must stay valid until the outbox is read.

@@ -69,10 +69,12 @@ Registry::Registry(const ShardConfig& config, const Kernels& kernels, Counters& 
 }
 
 void Registry::tick(Time now) {
+  failed_.reset();
   for (Job& job : jobs_) {
-    if (outbox_.full()) break;
     if (job.forming) tick_forming(job, now);
-    if (job.running && !outbox_.full()) tick_running(job, now);
+    // What is to be sent may refer to the job's members: nothing may change them before it is.
+    if (outbox_.empty() && job.running) tick_running(job, now);
+    if (!outbox_.empty()) return;
   }
   std::erase_if(jobs_, [](const Job& job) { return !job.running && !job.forming; });
 }
@@ -129,7 +131,7 @@ void Registry::on_leave(const Header& header, const Peer& source) {
   counters_.add(Counter::kLeaves);
   session.depart(rank, proto::AbortReason::kMemberLeft);
   if (session.slots().any_open_without(rank)) {
-    abort(*job, session, abort_body(proto::AbortReason::kMemberLeft, rank));
+    abort(*job, session, session.departure(rank, proto::AbortReason::kMemberLeft));
   }
 }
 
@@ -146,17 +148,12 @@ void Registry::send_abort(const Header& request, const Peer& source, const proto
 
 void Registry::tick_running(Job& job, Time now) {
   Session& session = *job.running;
-  // A rank that has contributed to all that is open may have left, and its LEAVE been lost.
-  std::optional<std::uint16_t> awaited;
-  while (const auto rank = session.find_silent(now, config_.member_timeout)) {
-    counters_.add(Counter::kSilentMembers);
-    session.depart(*rank, proto::AbortReason::kMemberSilent);
-    if (!awaited && session.slots().any_open_without(*rank)) awaited = rank;
-  }
+  const Session::Silent silent = session.depart_silent(now, config_.member_timeout);
+  counters_.add(Counter::kSilentMembers, silent.count);
   if (session.deserted()) {
     job.running.reset();
-  } else if (awaited) {
-    abort(job, session, abort_body(proto::AbortReason::kMemberSilent, *awaited));
+  } else if (silent.awaited) {
+    abort(job, session, abort_body(proto::AbortReason::kMemberSilent, *silent.awaited));
   }
 }
 
@@ -215,7 +212,9 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
     }
     job = &jobs_.emplace_back(Job{.id = header.job.value(), .running = {}, .forming = {}});
   }
-  if (!job->forming) job->forming.emplace(take_epoch(), terms, group_of(job->id, terms));
+  if (!job->forming && !form(*job, terms)) {
+    return refuse(header, source, instance, {RefuseReason::kNoMemory});
+  }
   Session& session = *job->forming;
   const bool hears_multicast = (header.flags & proto::kFlagMulticast) != 0;
   const bool was_full = session.full();
@@ -313,6 +312,16 @@ void Registry::tick_forming(Job& job, Time now) {
       send_probe(job, session, now);
     }
   }
+}
+
+/// False when there is no memory for its members.
+bool Registry::form(Job& job, const Terms& terms) {
+  try {
+    job.forming.emplace(take_epoch(), terms, group_of(job.id, terms));
+  } catch (const std::bad_alloc&) {
+    job.forming.reset();
+  }
+  return job.forming.has_value();
 }
 
 bool Registry::make_ready(Job& job) {

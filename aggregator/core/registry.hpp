@@ -73,6 +73,7 @@ class Registry {
   void send_probe(const Job& job, Session& session, Time now);
   void refuse(const proto::Header& request, const Peer& source, std::uint64_t instance,
               const Refusal& refusal);
+  [[nodiscard]] bool form(Job& job, const Terms& terms);
   bool make_ready(Job& job);  // false when there is no memory for it
   void tick_forming(Job& job, Time now);
   void tick_running(Job& job, Time now);

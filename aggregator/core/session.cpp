@@ -116,20 +116,33 @@ void Session::heard(Member& m, const Peer& source, Time now) {
 }
 
 void Session::depart(std::uint16_t rank, proto::AbortReason reason) {
-  Member& m = members_[rank];
-  if (m.gone) return;
-  m.gone = true;
-  --joined_;
-  if (!departed_) departed_ = abort_body(reason, rank);
+  mark_gone(rank, reason);
   list_peers();
 }
 
-std::optional<std::uint16_t> Session::find_silent(Time now, Time timeout) const {
-  const auto silent = std::find_if(members_.begin(), members_.end(), [&](const Member& m) {
-    return !m.gone && now - m.last_heard >= timeout;
-  });
-  if (silent == members_.end()) return std::nullopt;
-  return static_cast<std::uint16_t>(silent - members_.begin());
+void Session::mark_gone(std::uint16_t rank, proto::AbortReason reason) {
+  members_[rank].gone = true;
+  --joined_;
+  if (!departed_) departed_ = departure(rank, reason);
+}
+
+proto::AbortBody Session::departure(std::uint16_t rank, proto::AbortReason reason) const {
+  proto::AbortBody body = abort_body(reason, rank);
+  if (const auto awaited = slots_->awaited_by(rank)) body.other_rank = proto::Be16{*awaited};
+  return body;
+}
+
+Session::Silent Session::depart_silent(Time now, Time timeout) {
+  Silent silent;
+  for (std::uint16_t rank = 0; rank < terms_.world; ++rank) {
+    const Member& m = members_[rank];
+    if (m.gone || now - m.last_heard < timeout) continue;
+    mark_gone(rank, proto::AbortReason::kMemberSilent);
+    ++silent.count;
+    if (!silent.awaited && slots_->any_open_without(rank)) silent.awaited = rank;
+  }
+  if (silent.count != 0) list_peers();
+  return silent;
 }
 
 void Session::abort(const proto::AbortBody& body) {

@@ -87,11 +87,20 @@ class Session {
   /// A packet from `member` arrived, perhaps over another link than before.
   void heard(Member& member, const Peer& source, Time now);
 
-  /// `rank` is gone from now on.
+  /// `rank`, which is not gone yet, is gone from now on.
   void depart(std::uint16_t rank, proto::AbortReason reason);
 
-  /// A rank not heard within `timeout` that is not gone yet.
-  [[nodiscard]] std::optional<std::uint16_t> find_silent(Time now, Time timeout) const;
+  /// An abort because `rank` is gone; its other_rank is whom that rank had waited for.
+  [[nodiscard]] proto::AbortBody departure(std::uint16_t rank, proto::AbortReason reason) const;
+
+  struct Silent {
+    std::size_t count = 0;
+    std::optional<std::uint16_t> awaited;  // the first that an open chunk waits for
+  };
+
+  /// Those not heard within `timeout` are gone from now on. Nobody need be the worse for it: a rank
+  /// that has contributed to all that is open may have left, and its LEAVE been lost.
+  Silent depart_silent(Time now, Time timeout);
 
   /// Ends the session for good; the first cause is kept.
   void abort(const proto::AbortBody& body);
@@ -125,6 +134,7 @@ class Session {
 
  private:
   [[nodiscard]] std::optional<Refusal> compare(const Terms& terms) const;
+  void mark_gone(std::uint16_t rank, proto::AbortReason reason);
   void list_peers();
 
   std::uint32_t epoch_;

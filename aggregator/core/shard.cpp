@@ -26,22 +26,24 @@ void check(bool in_range, const char* field, std::uint64_t value, const char* ra
                               std::to_string(value) + ", must be " + range);
 }
 
+const ShardConfig& checked(const ShardConfig& config) {
+  check(config.shards >= 1, "shards", config.shards, "at least 1");
+  check(config.max_jobs >= 1, "max_jobs", config.max_jobs, "at least 1");
+  check(config.max_workers >= 1, "max_workers", config.max_workers, "1 to 65535");
+  check(std::has_single_bit(config.max_window), "max_window", config.max_window, "a power of two");
+  check(config.max_values >= proto::kMinValues && config.max_values <= proto::kMaxValues,
+        "max_values", config.max_values, "128 to 8832");
+  return config;
+}
+
 }  // namespace
 
 class Shard::Impl {
  public:
   explicit Impl(const ShardConfig& config)
-      : config_(config),
+      : config_(checked(config)),
         kernels_(config.kernels != nullptr ? *config.kernels : default_kernels()),
-        registry_(config_, kernels_, counters_, outbox_) {
-    check(config.shards >= 1, "shards", config.shards, "at least 1");
-    check(config.max_jobs >= 1, "max_jobs", config.max_jobs, "at least 1");
-    check(config.max_workers >= 1, "max_workers", config.max_workers, "1 to 65535");
-    check(std::has_single_bit(config.max_window), "max_window", config.max_window,
-          "a power of two");
-    check(config.max_values >= proto::kMinValues && config.max_values <= proto::kMaxValues,
-          "max_values", config.max_values, "128 to 8832");
-  }
+        registry_(config_, kernels_, counters_, outbox_) {}
 
   std::span<const Outgoing> receive(std::span<const std::byte> datagram, const Peer& source,
                                     Time now) {

@@ -209,6 +209,17 @@ TEST_F(JoiningTest, FormsTheJobAnewAtOnceAfterARankFellSilent) {
   EXPECT_EQ(shard.usage().ready_sessions, 1U);
 }
 
+TEST_F(JoiningTest, BlamesTheRankThatALeaverHadWaitedFor) {
+  const std::uint32_t epoch = join_all({.world = 3});
+  data({.rank = 0, .epoch = epoch}, {kOne});
+  data({.rank = 1, .epoch = epoch}, {kOne});
+  give(control(Type::kLeave, 0, epoch), peer_of(0));  // it has given up rank 2
+  const auto aborts = data({.rank = 1, .chunk = 1, .epoch = epoch}, {kOne});
+  ASSERT_EQ(aborts.size(), 2U);
+  EXPECT_EQ(aborts[0].body<AbortBody>().rank.value(), 0U);
+  EXPECT_EQ(aborts[0].body<AbortBody>().other_rank.value(), 2U);
+}
+
 TEST_F(JoiningTest, StillServesResultsAfterARankFellSilentThatNobodyWaitsFor) {
   const std::uint32_t epoch = join_all({});
   for (std::uint16_t rank : kBothRanks) data({.rank = rank, .epoch = epoch}, {kOne});
@@ -317,6 +328,23 @@ TEST_F(MulticastTest, FansOutToThoseWhoDoNotHearTheGroup) {
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].to.endpoint, group);
   EXPECT_EQ(results[1].to.endpoint, peer_of(1).endpoint);
+}
+
+// One tick must not drop a session whose members another part of it has just been told to answer.
+TEST_F(MulticastTest, AnnouncesASessionBeforeItFindsItsMembersSilent) {
+  ShardConfig impatient = config();
+  impatient.multicast_address = group.address - kJob;
+  impatient.multicast_port = group.port;
+  impatient.member_timeout = 40 * kMs;
+  shard = Shard(impatient);
+  join(0, {});
+  join(1, {});
+  now += impatient.probe_wait;
+  const auto ready = sent(shard.tick(now));
+  ASSERT_EQ(ready.size(), 2U);
+  EXPECT_EQ(ready[1].body<WelcomeBody>().state, SessionState::kReady);
+  EXPECT_TRUE(sent(shard.tick(now)).empty());
+  EXPECT_EQ(shard.usage().jobs, 0U);
 }
 
 }  // namespace
