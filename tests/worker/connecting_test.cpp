@@ -74,6 +74,21 @@ TEST_F(ConnectingTest, ProposesNoMoreThanTheAggregatorTakes) {
   EXPECT_EQ(proto::read_body<proto::JoinBody>(joins[0].packet).values.value(), 1408U);
 }
 
+TEST_F(ConnectingTest, LetsTheAggregatorRefuseMorePinnedValuesThanItTakes) {
+  StreamConfig with = config();
+  with.values = 8832;
+  start(with);
+  transmit();
+  offer(1, 8832, kAggregator, 1408);
+  const auto joins = transmit(Type::kJoin);
+  ASSERT_EQ(joins.size(), 1U);
+  EXPECT_EQ(proto::read_body<proto::JoinBody>(joins[0].packet).values.value(), 8832U);
+  refuse(proto::RefuseReason::kValues, 8832, 1408);
+  EXPECT_EQ(stream->failure().message,
+            "aggregator 10.0.0.1:4790 refuses rank 1 of job 7: values per packet: 8832 here, its "
+            "own is 1408");
+}
+
 TEST_F(ConnectingTest, FillsEveryFieldOfAJoin) {
   start(config());
   transmit();
@@ -133,8 +148,10 @@ TEST_F(ConnectingTest, NamesTheAggregatorThatDoesNotAnswer) {
   transmit();
   time_out();
   EXPECT_EQ(stream->failure().status, NATAGG_TIMED_OUT);
-  EXPECT_EQ(stream->failure().message,
-            "no answer from aggregator 10.0.0.1:4790 to 1 HELLO packets");
+  EXPECT_EQ(
+      stream->failure().message,
+      "no answer from aggregator 10.0.0.1:4790 to 1 HELLO packets, the shortest for 128 values "
+      "on a link of MTU 1500");
 }
 
 TEST_F(ConnectingTest, NamesTheRankThatHasNotJoined) {
@@ -245,7 +262,7 @@ TEST_F(ConnectingTest, NamesTheFieldOfABadConfiguration) {
   EXPECT_EQ(problem([](StreamConfig& c) { c.rank = 3; }),
             "rank is 3, must be below the world size 3");
   EXPECT_EQ(problem([](StreamConfig& c) { c.window = 12; }),
-            "window is 12, must be a power of two up to 16384");
+            "window is 12, must be a power of two up to 32768");
   EXPECT_EQ(problem([](StreamConfig& c) { c.values = 100; }),
             "values is 100, must be a multiple of 128 up to 8832");
   EXPECT_EQ(problem([](StreamConfig& c) { c.shift = 65; }), "shift is 65, must be -64 to 64");

@@ -76,6 +76,7 @@ TEST(OperationQueue, KnowsTheEarliestDeadlineOfWhatIsPending) {
   EXPECT_EQ(queue.overdue(199), nullptr);
   EXPECT_EQ(queue.overdue(200)->id, 1U);
   queue.complete_chunk(1);
+  EXPECT_EQ(queue.overdue(200), nullptr);
   EXPECT_EQ(queue.earliest_deadline(), 300);
 }
 

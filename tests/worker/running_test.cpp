@@ -121,7 +121,7 @@ TEST_F(RunningTest, SendsOnlyTheOldestAgainAfterATimeOutAndWaitsTwiceAsLongEachT
   EXPECT_EQ(stream->stats().retransmissions, 4U);
 }
 
-TEST_F(RunningTest, SendsAChunkAgainWhenThreeLaterOnesWereAnswered) {
+TEST_F(RunningTest, SendsAChunkAgainWhenOneThreePlacesLaterWasAnswered) {
   connect();
   submit(8 * kValues);
   const auto sent = data();
@@ -149,6 +149,37 @@ TEST_F(RunningTest, SendsNothingInVainWhileItWaitsForASlowRank) {
     EXPECT_TRUE(data().empty());
   }
   EXPECT_EQ(stream->stats().retransmissions, in_the_pause);
+}
+
+TEST_F(RunningTest, KeepsItsPaceAfterASlowRank) {
+  StreamConfig with = config();
+  with.window = 64;
+  start(with);
+  transmit();
+  offer(1, kValues);
+  transmit();
+  proto::WelcomeBody body = welcome_body(proto::SessionState::kReady);
+  body.window = Be16{64};
+  welcome(body);
+  submit(400 * kValues);
+  std::vector<Sent> under_way = data();
+  for (int i = 0; i < 200 && under_way.size() < 64; ++i) {
+    give_result(under_way.front());
+    under_way.erase(under_way.begin());
+    for (const Sent& s : data()) under_way.push_back(s);
+  }
+  ASSERT_EQ(under_way.size(), 64U);
+  for (int ms = 0; ms < 1500; ++ms) {
+    now += kMs;
+    for (const Sent& again : data()) give_pending(again, 2);
+    stream->receive(control_packet(header(Type::kHeartbeat)), kAggregator, now);
+  }
+  std::size_t sent_on = 0;
+  for (const Sent& s : under_way) {
+    give_result(s);
+    sent_on += data().size();
+  }
+  EXPECT_EQ(sent_on, 64U);
 }
 
 TEST_F(RunningTest, NamesTheMissingRankAndTheChunkWhenADeadlinePasses) {
@@ -194,6 +225,7 @@ TEST_F(RunningTest, NamesTheRankThatFellSilentOnAbort) {
   proto::AbortBody body{};
   body.reason = proto::AbortReason::kMemberSilent;
   body.rank = Be16{2};
+  body.other_rank = Be16{proto::kAggregatorRank};
   give_abort(body, kEpoch - 1);  // of an earlier session
   EXPECT_EQ(stream->state(), Stream::State::kReady);
   give_abort(body);
@@ -205,6 +237,19 @@ TEST_F(RunningTest, NamesTheRankThatFellSilentOnAbort) {
   expect_completion(submit(1), NATAGG_RANK_LOST);
   // And the others are told.
   EXPECT_EQ(transmit(Type::kLeave).size(), 1U);
+}
+
+TEST_F(RunningTest, BlamesTheRankThatALeaverHadWaitedFor) {
+  connect();
+  submit(1);
+  proto::AbortBody body{};
+  body.reason = proto::AbortReason::kMemberLeft;
+  body.rank = Be16{0};
+  body.other_rank = Be16{2};
+  give_abort(body);
+  EXPECT_EQ(stream->failure().rank, 2);
+  EXPECT_EQ(stream->failure().message,
+            "rank 0 gave up waiting for rank 2 (aggregator 10.0.0.1:4790)");
 }
 
 TEST_F(RunningTest, NamesBothRanksAndSizesOnAMismatch) {

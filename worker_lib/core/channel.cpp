@@ -82,8 +82,7 @@ void Channel::time_out(Time now) {
   const bool confirmed =
       sent_list_.empty() || (!confirmed_list_.empty() &&
                              ring_[confirmed_list_.head()].sent < ring_[sent_list_.head()].sent);
-  // A confirmed chunk is asked for again in case its result was lost; that is no congestion.
-  if (!confirmed) window_.on_loss(now, rtt_.smoothed());
+  // No loss yet: most often a rank is slow. on_result() finds out.
   const std::uint16_t i = confirmed ? confirmed_list_.head() : sent_list_.head();
   ring_[i].timed_out = true;
   move(i, Flight::State::kLost);
@@ -215,6 +214,7 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
   // before, does it say that what was sent before the second sending is lost.
   const bool answers_last =
       flight.timed_out && flight.missing_count == 0 && now - flight.sent >= rtt_.shortest();
+  if (answers_last) window_.on_loss(now, rtt_.smoothed());
   const std::uint64_t order = answers_last ? flight.order : flight.first_order;
   move(i, Flight::State::kDone);
   --in_flight_;

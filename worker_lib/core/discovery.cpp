@@ -84,7 +84,8 @@ std::uint16_t Discovery::window() const {
 std::string Discovery::describe() const {
   if (values_ == 0) {
     return "no answer from aggregator " + to_string(aggregator_) + " to " + std::to_string(asked_) +
-           " HELLO packets";
+           " HELLO packets, the shortest for " + std::to_string(candidates_.back()) +
+           " values on a link of MTU " + std::to_string(config_.mtu);
   }
   return "aggregator " + to_string(aggregator_) + " answered";
 }

@@ -16,21 +16,32 @@ std::string submitted(std::uint16_t rank, std::uint64_t fingerprint, std::uint32
          std::to_string(operation);
 }
 
+/// A rank is gone; the one at fault is whom it had waited for, if it had.
+Failure lost(const proto::AbortBody& body, const std::string& at) {
+  const std::string who = "rank " + std::to_string(body.rank.value());
+  const std::uint16_t awaited = body.other_rank.value();
+  if (body.reason == proto::AbortReason::kMemberSilent) {
+    return {NATAGG_RANK_LOST, body.rank.value(), who + " fell silent" + at};
+  }
+  if (awaited == proto::kAggregatorRank) {
+    return {NATAGG_RANK_LOST, body.rank.value(), who + " left while others wait for it" + at};
+  }
+  return {NATAGG_RANK_LOST, awaited,
+          who + " gave up waiting for rank " + std::to_string(awaited) + at};
+}
+
 }  // namespace
 
 Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body) {
-  const std::uint16_t rank = body.rank.value();
   const std::string at = " (aggregator " + to_string(shard) + ")";
   switch (body.reason) {
     case proto::AbortReason::kMemberLeft:
-      return {NATAGG_RANK_LOST, rank,
-              "rank " + std::to_string(rank) + " left while others wait for it" + at};
-    case proto::AbortReason::kMemberSilent:
-      return {NATAGG_RANK_LOST, rank, "rank " + std::to_string(rank) + " fell silent" + at};
+    case proto::AbortReason::kMemberSilent: return lost(body, at);
     case proto::AbortReason::kMismatch:
-      return {NATAGG_MISMATCH, rank,
+      return {NATAGG_MISMATCH, body.rank.value(),
               "ranks disagree: " +
-                  submitted(rank, body.fingerprint.value(), body.operation.value()) + ", " +
+                  submitted(body.rank.value(), body.fingerprint.value(), body.operation.value()) +
+                  ", " +
                   submitted(body.other_rank.value(), body.other_fingerprint.value(),
                             body.other_operation.value()) +
                   at};

@@ -56,12 +56,17 @@ bool OperationQueue::complete_chunk(std::uint64_t id) {
   return true;
 }
 
-const PendingOperation* OperationQueue::overdue(Time now) const {
+const PendingOperation* OperationQueue::overdue(Time now) {
   if (now < earliest_deadline_) return nullptr;
-  const auto operation = std::find_if(
-      operations_.begin(), operations_.end(),
-      [now](const PendingOperation& o) { return !o.ended && o.submission.deadline <= now; });
-  return operation != operations_.end() ? &*operation : nullptr;
+  earliest_deadline_ = kNever;
+  const PendingOperation* overdue = nullptr;
+  for (const PendingOperation& operation : operations_) {
+    if (operation.ended) continue;
+    const Time deadline = operation.submission.deadline;
+    earliest_deadline_ = std::min(earliest_deadline_, deadline);
+    if (overdue == nullptr && deadline <= now) overdue = &operation;
+  }
+  return overdue;
 }
 
 void OperationQueue::pop_ended() {
@@ -69,12 +74,7 @@ void OperationQueue::pop_ended() {
     operations_.pop_front();
     ++front_id_;
   }
-  earliest_deadline_ = kNever;
-  for (const PendingOperation& operation : operations_) {
-    if (!operation.ended) {
-      earliest_deadline_ = std::min(earliest_deadline_, operation.submission.deadline);
-    }
-  }
+  if (operations_.empty()) earliest_deadline_ = kNever;
 }
 
 }  // namespace natagg::worker

@@ -55,11 +55,12 @@ class OperationQueue {
 
   [[nodiscard]] std::uint64_t next_id() const { return front_id_ + operations_.size(); }
 
-  /// The earliest deadline of those pending, kNever for none.
+  /// No deadline of those pending comes before this; kNever when nothing is pending. It may be that
+  /// of an operation which has ended: overdue() then finds the next.
   [[nodiscard]] Time earliest_deadline() const { return earliest_deadline_; }
 
   /// The first pending operation whose deadline has passed, or nullptr.
-  [[nodiscard]] const PendingOperation* overdue(Time now) const;
+  [[nodiscard]] const PendingOperation* overdue(Time now);
 
   /// Ends all that is pending, in order, with `end(id)` for each.
   template <typename End>

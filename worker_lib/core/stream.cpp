@@ -39,8 +39,8 @@ void validate(const StreamConfig& config) {
         "is " + std::to_string(config.mtu) + ", must be at least 220");
   check(config.values % proto::kValuesMultiple == 0 && config.values <= proto::kMaxValues, "values",
         "is " + std::to_string(config.values) + ", must be a multiple of 128 up to 8832");
-  check(std::has_single_bit(config.window) && config.window <= 0x4000, "window",
-        "is " + std::to_string(config.window) + ", must be a power of two up to 16384");
+  check(std::has_single_bit(config.window) && config.window <= proto::kMaxWindow, "window",
+        "is " + std::to_string(config.window) + ", must be a power of two up to 32768");
   check(config.in_flight >= 1, "in_flight", "must be at least 1");
   check(config.min_rto > 0 && config.max_rto >= config.min_rto, "min_rto",
         "must be positive and at most max_rto");
@@ -252,6 +252,7 @@ class Stream::Impl {
       proposal.window = std::min(proposal.window, std::bit_floor(discovery.window()));
       proposal.shards = static_cast<std::uint16_t>(proposal.shards + discovery.shards());
     }
+    if (config_.values != 0) proposal.values = config_.values;  // refused where it is too many
     for (const Discovery& discovery : discoveries_) {
       for (std::uint16_t i = 0; i < discovery.shards(); ++i) {
         Endpoint shard = discovery.aggregator();
@@ -303,6 +304,7 @@ class Stream::Impl {
     if (channels_.empty()) return;
     const std::size_t share = std::max<std::size_t>(1, config_.in_flight / channels_.size());
     // Each call starts at another shard, so that none starves when the sink is short.
+    stats_.smoothed_rtt = 0;
     for (std::size_t i = 0; i < channels_.size(); ++i) {
       Channel* channel = channels_[(first_channel_ + i) % channels_.size()].get();
       if (channel == nullptr) continue;
