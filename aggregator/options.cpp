@@ -27,6 +27,10 @@ bool check_group(const Options& options) {
   return group && *group >> 28 == 0xE && (*group + 255) >> 28 == 0xE;
 }
 
+bool check_mtu(const Options& options) {
+  return options.mtu == 0 || proto::values_for_mtu(options.mtu) != 0;
+}
+
 bool check_window(const Options& options) {
   return std::has_single_bit(options.max_window);
 }
@@ -52,7 +56,9 @@ constexpr std::array kTable = {
            .max = 9600,
            .unit = "bytes",
            .help = "MTU of the device; 0: what it has. 9000 carries 8832 values a packet, 1500\n"
-                   "carries 1408."},
+                   "carries 1408.",
+           .requirement = "but not 1 to 219",
+           .check = check_mtu},
     Option{.name = "multicast",
            .group = "Network",
            .field = &Options::multicast,

@@ -39,14 +39,14 @@ const char* steer_one(std::uint16_t port, std::uint16_t udp_port, std::uint16_t 
 
 }  // namespace
 
-bool steer_ports(std::uint16_t port, const std::string& name, std::uint16_t first_port,
+void steer_ports(std::uint16_t port, const std::string& name, std::uint16_t first_port,
                  std::uint16_t shards, std::uint16_t queues) {
   if (queues == 1) {
     if (shards > 1) {
       spdlog::warn("port {}: one queue for {} shards; frames are handed over in software", name,
                    shards);
     }
-    return shards == 1;
+    return;
   }
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
     const char* reason = steer_one(port, static_cast<std::uint16_t>(first_port + shard),
@@ -56,9 +56,8 @@ bool steer_ports(std::uint16_t port, const std::string& name, std::uint16_t firs
     rte_flow_flush(port, &ignored);
     spdlog::warn("port {}: does not steer by UDP port ({}); frames are handed over in software",
                  name, reason);
-    return false;
+    return;
   }
-  return true;
 }
 
 }  // namespace natagg::aggregator::io

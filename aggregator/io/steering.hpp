@@ -9,9 +9,9 @@
 
 namespace natagg::aggregator::io {
 
-/// Frames for UDP port first_port + i go to queue i modulo `queues`. False, with a warning, when
-/// the device does not do that; frames are then handed over in software.
-bool steer_ports(std::uint16_t port, const std::string& name, std::uint16_t first_port,
+/// Frames for UDP port first_port + i go to queue i modulo `queues`. Where the device does not do
+/// that, warns: frames are then handed over in software.
+void steer_ports(std::uint16_t port, const std::string& name, std::uint16_t first_port,
                  std::uint16_t shards, std::uint16_t queues);
 
 }  // namespace natagg::aggregator::io
