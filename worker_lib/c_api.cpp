@@ -12,10 +12,12 @@
 
 #include "natagg/natagg.h"
 #include "proto/operation.hpp"
+#include "worker_lib/core/conversion.hpp"
 #include "worker_lib/error.hpp"
 #include "worker_lib/options.hpp"
 #include "worker_lib/worker.hpp"
 
+using natagg::proto::DataType;
 using natagg::worker::Error;
 
 struct natagg_worker {
@@ -73,57 +75,52 @@ natagg_options complete(const natagg_options& given) {
   return options;
 }
 
-/// Types whose kernels this version has. Bytes a value, 0 for all others.
-std::size_t value_bytes(natagg_type type) {
-  return type == NATAGG_FLOAT32 ? sizeof(float) : 0;
-}
-
-std::string_view type_name(natagg_type type) {
-  switch (type) {
-    case NATAGG_FLOAT32: return "float32";
-    case NATAGG_FLOAT64: return "float64";
-    case NATAGG_FLOAT16: return "float16";
-    case NATAGG_BFLOAT16: return "bfloat16";
-    case NATAGG_TYPE_32_BITS: break;
-  }
-  return "";
-}
-
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(NATAGG_INVALID_ARGUMENT, "allreduce: " + why);
 }
 
-std::size_t check_type(natagg_type type) {
-  const std::size_t bytes = value_bytes(type);
-  if (bytes != 0) return bytes;
-  const std::string_view name = type_name(type);
-  if (name.empty()) refuse("there is no type " + std::to_string(type));
-  refuse("this version reduces float32 only, not " + std::string(name));
-}
-
-void check_buffers(const void* in, const void* out, std::uint64_t count, std::size_t value_size) {
-  if (count > natagg::proto::kMaxLength) {
-    refuse(std::to_string(count) + " values are more than 2^56 - 1");
-  }
-  if (count == 0 || (in == out && in != nullptr)) return;
-  if (in == nullptr || out == nullptr) {
-    refuse(std::string(in == nullptr ? "in" : "out") + " is NULL with " + std::to_string(count) +
-           " values");
-  }
-  const auto a = reinterpret_cast<std::uintptr_t>(in);
-  const auto b = reinterpret_cast<std::uintptr_t>(out);
-  if ((a < b ? b - a : a - b) / value_size < count)
-    refuse("in and out overlap without being equal");
-}
+static_assert(static_cast<int>(DataType::kFloat64) == NATAGG_FLOAT64 &&
+              static_cast<int>(DataType::kFloat16) == NATAGG_FLOAT16 &&
+              static_cast<int>(DataType::kBfloat16) == NATAGG_BFLOAT16);
 
 natagg::proto::Operation make_operation(std::uint64_t count, natagg_type type,
                                         natagg_reduction reduction) {
+  const auto number = static_cast<std::uint32_t>(type);  // DataType has no room for any number
+  if (number > NATAGG_BFLOAT16) refuse("there is no type " + std::to_string(number));
   if (reduction != NATAGG_SUM && reduction != NATAGG_AVERAGE) {
     refuse("there is no reduction " + std::to_string(reduction));
   }
+  if (count > natagg::proto::kMaxLength) {
+    refuse(std::to_string(count) + " values are more than 2^56 - 1");
+  }
   return {.length = count,
-          .type = static_cast<natagg::proto::DataType>(type),
+          .type = static_cast<DataType>(number),
           .reduction = static_cast<natagg::proto::Reduction>(reduction)};
+}
+
+/// The address of `tensor`, which is called `name`.
+std::uintptr_t check_tensor(const char* name, const void* tensor, std::uint64_t count,
+                            std::size_t value_size) {
+  if (tensor == nullptr) {
+    refuse(std::string(name) + " is NULL with " + std::to_string(count) + " values");
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor);
+  if (address % value_size != 0) {
+    refuse(std::string(name) + " is not aligned to " + std::to_string(value_size) + " bytes");
+  }
+  return address;
+}
+
+void check_tensors(const void* in, const void* out, const natagg::proto::Operation& operation) {
+  const std::uint64_t count = operation.length;
+  if (count == 0) return;
+  const std::size_t value_size = natagg::worker::size_of(operation.type);
+  const std::uintptr_t a = check_tensor("in", in, count, value_size);
+  const std::uintptr_t b = check_tensor("out", out, count, value_size);
+  if (a == b) return;
+  if ((a < b ? b - a : a - b) / value_size < count) {
+    refuse("in and out overlap without being equal");
+  }
 }
 
 natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
@@ -190,8 +187,9 @@ natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void
   return guarded(
       [&] {
         if (request == nullptr) refuse("request is NULL");
-        check_buffers(in, out, count, check_type(type));
-        *request = worker->impl.submit(make_operation(count, type, reduction), in, out);
+        const natagg::proto::Operation operation = make_operation(count, type, reduction);
+        check_tensors(in, out, operation);
+        *request = worker->impl.submit(operation, in, out);
       },
       [&](const char* text) {
         const std::lock_guard lock(worker->mutex);

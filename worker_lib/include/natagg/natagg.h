@@ -24,9 +24,10 @@
  *
  * Numbers. Each value is rounded at random, with exact expectation, to a power of two from
  * 2^(-50 + shift) to 2^(10 + shift) with a sign, and so is the exact sum of the ranks' rounded
- * values. Zeros, infinities and NaN survive. All ranks receive identical bits, which depend on the
- * inputs, job seed, ranks and operation index alone: not on timing, losses, packet size or the
- * number of aggregators.
+ * values. The result, for an average divided by world, is correctly rounded to the type: beyond
+ * float16's largest, 65504, it becomes infinite. Zeros, infinities and NaN survive. All ranks
+ * receive identical bits, which depend on the inputs, job seed, ranks and operation index alone:
+ * not on timing, losses, packet size or the number of aggregators.
  *
  * Failure is final. Every operation has a deadline. When one passes, or a rank or an aggregator is
  * lost, every operation in flight fails, later ones are refused with the same status, and the
@@ -68,16 +69,16 @@ typedef uint64_t natagg_request;
 /* The last enumerator of each enum keeps it 32 bits wide, so that any number may be passed and is
  * refused by name. */
 typedef enum natagg_type {
-  NATAGG_FLOAT32 = 0,
-  NATAGG_FLOAT64 = 1,  /* the types from here on are refused by this version */
-  NATAGG_FLOAT16 = 2,
-  NATAGG_BFLOAT16 = 3,
+  NATAGG_FLOAT32 = 0,   /* IEEE 754 binary32, C's float */
+  NATAGG_FLOAT64 = 1,   /* binary64, C's double */
+  NATAGG_FLOAT16 = 2,   /* binary16; in C, uint16_t may hold its bits */
+  NATAGG_BFLOAT16 = 3,  /* the upper half of a binary32; likewise */
   NATAGG_TYPE_32_BITS = 0x7FFFFFFF
 } natagg_type;
 
 typedef enum natagg_reduction {
   NATAGG_SUM = 0,
-  NATAGG_AVERAGE = 1,  /* the sum divided by world, correctly rounded to the type */
+  NATAGG_AVERAGE = 1,  /* the sum divided by world */
   NATAGG_REDUCTION_32_BITS = 0x7FFFFFFF
 } natagg_reduction;
 
@@ -177,8 +178,8 @@ NATAGG_API natagg_status natagg_connect(const natagg_options* options, natagg_wo
 
 /* Submits an all-reduce of `count` values of `type` and returns at once with its number in
  * `*request`. `out` receives the result and may equal `in` (in place), but not overlap it
- * otherwise. Both stay untouched by the caller until the request has ended. `count` is any number
- * from 0, where the pointers may be NULL, up to 2^56 - 1.
+ * otherwise. Both are aligned to the type's size, and stay untouched by the caller until the
+ * request has ended. `count` is any number from 0, where the pointers may be NULL, up to 2^56 - 1.
  * Errors, upon which nothing has been submitted and `*request` is 0: NATAGG_INVALID_ARGUMENT,
  * NATAGG_NO_MEMORY, NATAGG_CLOSED, or the status with which the worker failed earlier. */
 NATAGG_API natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void* out,

@@ -8,18 +8,21 @@
 //   natagg::Request request = worker.allreduce_async(gradient, natagg::Reduction::kAverage);
 //   ...
 //   request.wait();
+//
+// `gradient` may be a span, vector or array of float, double, Float16 or Bfloat16.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "natagg/natagg.h"
+#include "natagg/types.hpp"
 
 namespace natagg {
 
@@ -107,23 +110,34 @@ class Worker {
     return *this;
   }
 
-  /// Starts an all-reduce of in.size() values into `out`, of the same size and either the same
-  /// memory or not overlapping. Both stay untouched by the caller until the request has ended.
-  Request allreduce_async(std::span<const float> in, std::span<float> out,
-                          Reduction reduction = Reduction::kSum);
+  /// Starts an all-reduce of the values of `in` into `out`, of the same type and size and either
+  /// the same memory or not overlapping. Both stay untouched by the caller until the request has
+  /// ended.
+  template <Values In, MutableValuesLike<In> Out>
+  Request allreduce_async(In&& in, Out&& out, Reduction reduction = Reduction::kSum);
 
   /// In place.
-  Request allreduce_async(std::span<float> values, Reduction reduction = Reduction::kSum) {
+  template <MutableValues InOut>
+  Request allreduce_async(InOut&& values, Reduction reduction = Reduction::kSum) {
     return allreduce_async(values, values, reduction);
   }
 
+  /// Of `count` values whose type is known at run time alone.
+  Request allreduce_async(const void* in, void* out, std::uint64_t count, DataType type,
+                          Reduction reduction = Reduction::kSum);
+
   /// The same, and waits for the result.
-  void allreduce(std::span<const float> in, std::span<float> out,
-                 Reduction reduction = Reduction::kSum) {
+  template <Values In, MutableValuesLike<In> Out>
+  void allreduce(In&& in, Out&& out, Reduction reduction = Reduction::kSum) {
     allreduce_async(in, out, reduction).wait();
   }
-  void allreduce(std::span<float> values, Reduction reduction = Reduction::kSum) {
-    allreduce_async(values, reduction).wait();
+  template <MutableValues InOut>
+  void allreduce(InOut&& values, Reduction reduction = Reduction::kSum) {
+    allreduce_async(values, values, reduction).wait();
+  }
+  void allreduce(const void* in, void* out, std::uint64_t count, DataType type,
+                 Reduction reduction = Reduction::kSum) {
+    allreduce_async(in, out, count, type, reduction).wait();
   }
 
   /// Leaves the job from any thread, without waiting: ends all operations and waits with
@@ -180,19 +194,26 @@ inline Worker::Worker(const Options& options) {
   if (status != NATAGG_OK) throw Error(status, -1, text.data());
 }
 
-inline Request Worker::allreduce_async(std::span<const float> in, std::span<float> out,
-                                       Reduction reduction) {
-  if (in.size() != out.size()) {
-    throw Error(NATAGG_INVALID_ARGUMENT, -1,
-                "allreduce: " + std::to_string(in.size()) + " values in, " +
-                    std::to_string(out.size()) + " out");
-  }
+inline Request Worker::allreduce_async(const void* in, void* out, std::uint64_t count,
+                                       DataType type, Reduction reduction) {
   natagg_request request = 0;
   const natagg_status status =
-      natagg_allreduce_async(worker_, in.data(), out.data(), in.size(), NATAGG_FLOAT32,
+      natagg_allreduce_async(worker_, in, out, count, static_cast<natagg_type>(type),
                              static_cast<natagg_reduction>(reduction), &request);
   if (status != NATAGG_OK) throw detail::make_error(worker_, status);
   return {worker_, request};
+}
+
+template <Values In, MutableValuesLike<In> Out>
+Request Worker::allreduce_async(In&& in, Out&& out, Reduction reduction) {
+  const std::uint64_t count = std::ranges::size(in);
+  if (count != std::ranges::size(out)) {
+    throw Error(NATAGG_INVALID_ARGUMENT, -1,
+                "allreduce: " + std::to_string(count) + " values in, " +
+                    std::to_string(std::ranges::size(out)) + " out");
+  }
+  return allreduce_async(std::ranges::data(in), std::ranges::data(out), count,
+                         kTypeOf<std::ranges::range_value_t<In>>, reduction);
 }
 
 inline natagg_statistics Worker::statistics() const {
