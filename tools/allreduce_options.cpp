@@ -15,6 +15,7 @@ using Milliseconds = std::uint32_t;
 /// What needs a conversion before it is an option.
 struct Raw {
   std::string rounding;
+  std::string type;
   Milliseconds connect_timeout = 0;
   Milliseconds operation_timeout = 0;
   Milliseconds heartbeat = 0;
@@ -44,6 +45,8 @@ po::options_description job_options(AllreduceOptions& options, Raw& raw) {
        "stochastic (unbiased) or nearest")                                               //
       ("seed", with_default(worker.seed), "of the job's randomness")                     //
       ("shift", with_default(worker.shift), "moves the window of exponents, -64 to 64")  //
+      ("type", po::value(&raw.type)->default_value(std::string(type_name(options.type))),
+       "of the values: float32, float64, float16 or bfloat16")  //
       ("values", with_default(worker.values_per_packet),
        "a packet, a multiple of 128; 0: the most that the path carries")  //
       ("world", with_default(worker.world), "number of ranks");
@@ -64,7 +67,7 @@ po::options_description data_options(AllreduceOptions& options, Raw& raw) {
       ("in-flight", with_default(options.in_flight), "operations at once")                     //
       ("in-place", po::bool_switch(&options.in_place), "receive results where the input was")  //
       ("input", po::value(&options.input)->value_name("file"),
-       "little-endian float32 without a header")                                         //
+       "little-endian values without a header")                                          //
       ("output", po::value(&options.output)->value_name("file"), "for the last result")  //
       ("repeat", with_default(options.repeat), "operations in all");
   return description;
@@ -109,6 +112,11 @@ void apply(const Raw& raw, const po::variables_map& given, AllreduceOptions& opt
     throw po::error("--rounding is stochastic or nearest, not \"" + raw.rounding + "\"");
   }
   worker.rounding = raw.rounding == "nearest" ? Rounding::kNearest : Rounding::kStochastic;
+  const std::optional<DataType> type = type_named(raw.type);
+  if (!type) {
+    throw po::error("--type is float32, float64, float16 or bfloat16, not \"" + raw.type + "\"");
+  }
+  options.type = *type;
   worker.connect_timeout = decltype(worker.connect_timeout)(raw.connect_timeout);
   worker.operation_timeout = decltype(worker.operation_timeout)(raw.operation_timeout);
   worker.heartbeat = decltype(worker.heartbeat)(raw.heartbeat);
@@ -135,7 +143,7 @@ void check_together(const AllreduceOptions& options) {
 std::optional<AllreduceOptions> parse_allreduce_options(int argc, const char* const* argv) {
   AllreduceOptions options;
   Raw raw;
-  po::options_description all("natagg-allreduce: all-reduces float32 values with other ranks");
+  po::options_description all("natagg-allreduce: all-reduces values with other ranks");
   all.add(job_options(options, raw))
       .add(data_options(options, raw))
       .add(network_options(options.worker, raw))

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "natagg/worker.hpp"
+#include "tools/tensor.hpp"
 
 namespace natagg::tools {
 
 struct AllreduceOptions {
   natagg::Options worker;
   natagg::Reduction reduction = natagg::Reduction::kSum;
+  DataType type = DataType::kFloat32;
   std::string input;                 // a file, or generated when empty
   std::optional<std::size_t> count;  // values; without it, the whole file
   std::uint64_t data_seed = 1;

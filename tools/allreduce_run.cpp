@@ -4,47 +4,46 @@
 #include "tools/allreduce_run.hpp"
 
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "tools/floats.hpp"
 #include "tools/reference.hpp"
+#include "tools/tensor_data.hpp"
 
 namespace natagg::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::uint64_t fnv1a(std::uint64_t hash, std::span<const float> values) {
-  for (const std::byte byte : std::as_bytes(values)) {
+std::uint64_t fnv1a(std::uint64_t hash, std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
     hash = (hash ^ static_cast<std::uint8_t>(byte)) * 0x100'0000'01B3;
   }
   return hash;
 }
 
-void check(const AllreduceOptions& options, const std::vector<std::vector<float>>& inputs,
-           std::span<const float> result, std::uint64_t operation) {
+void check(const AllreduceOptions& options, const std::vector<Tensor>& inputs, const Tensor& result,
+           std::uint64_t operation) {
   const ReferenceTerms terms{.seed = options.worker.seed,
                              .operation = static_cast<std::uint32_t>(operation),
                              .rounding = static_cast<proto::Rounding>(options.worker.rounding),
                              .shift = options.worker.shift,
                              .reduction = static_cast<proto::Reduction>(options.reduction)};
-  const std::vector<float> expected = reference_allreduce(inputs, terms);
+  const Tensor expected = reference_allreduce(inputs, terms);
   const std::size_t index = first_difference(result, expected);
   if (index == result.size()) return;
   throw std::runtime_error("check failed: operation " + std::to_string(operation) + " value " +
-                           std::to_string(index) + " is " + std::to_string(result[index]) +
-                           ", and " + std::to_string(expected[index]) + " by definition");
+                           std::to_string(index) + " is " + to_string(result, index) + ", and " +
+                           to_string(expected, index) + " by definition");
 }
 
 /// An operation in flight and the memory of its result.
 struct Flight {
   Request request;
-  std::vector<float> values;
+  Tensor result;
 };
 
 /// Operations in flight. When an exception leaves some, they end before their memory does.
@@ -64,25 +63,26 @@ class Flights {
   [[nodiscard]] std::size_t size() const { return flights_.size(); }
 
   /// `memory` is some earlier result's, or empty.
-  void start(const AllreduceOptions& options, const std::vector<float>& input,
-             std::vector<float> memory) {
-    Flight flight{.request = {}, .values = std::move(memory)};
+  void start(const AllreduceOptions& options, const Tensor& input, Tensor memory) {
+    Flight flight{.request = {}, .result = std::move(memory)};
     if (options.in_place) {
-      flight.values = input;
-      flight.request = worker_.allreduce_async(flight.values, options.reduction);
-    } else {
-      flight.values.resize(input.size());
-      flight.request = worker_.allreduce_async(input, flight.values, options.reduction);
+      flight.result = input;
+    } else if (flight.result.size() != input.size()) {
+      flight.result = Tensor(input.type(), input.size());
     }
+    void* out = flight.result.bytes().data();
+    const void* in = options.in_place ? out : input.bytes().data();
+    flight.request = worker_.allreduce_async(
+        in, out, input.size(), static_cast<natagg::DataType>(input.type()), options.reduction);
     flights_.push_back(std::move(flight));
   }
 
   /// Waits for the oldest and returns its result.
-  std::vector<float> finish() {
+  Tensor finish() {
     flights_.front().request.wait();
-    std::vector<float> values = std::move(flights_.front().values);
+    Tensor result = std::move(flights_.front().result);
     flights_.pop_front();
-    return values;
+    return result;
   }
 
  private:
@@ -92,25 +92,26 @@ class Flights {
 
 }  // namespace
 
-std::vector<float> load_input(const AllreduceOptions& options) {
-  if (!options.input.empty()) return read_floats(options.input, options.count);
-  return generate_floats(options.data_seed, options.worker.rank, *options.count);
+Tensor load_input(const AllreduceOptions& options) {
+  if (!options.input.empty()) return read_tensor(options.input, options.type, options.count);
+  return generate_tensor(options.type, options.data_seed, options.worker.rank, *options.count);
 }
 
-std::vector<std::vector<float>> load_check_inputs(const AllreduceOptions& options,
-                                                  std::size_t count) {
-  std::vector<std::vector<float>> inputs;
-  for (const std::string& path : options.check_inputs) inputs.push_back(read_floats(path, count));
+std::vector<Tensor> load_check_inputs(const AllreduceOptions& options, std::size_t count) {
+  std::vector<Tensor> inputs;
+  for (const std::string& path : options.check_inputs) {
+    inputs.push_back(read_tensor(path, options.type, count));
+  }
   if (options.check) {
     for (std::uint32_t rank = 0; rank < options.worker.world; ++rank) {
-      inputs.push_back(generate_floats(options.data_seed, rank, count));
+      inputs.push_back(generate_tensor(options.type, options.data_seed, rank, count));
     }
   }
   return inputs;
 }
 
-void run_allreduce(Worker& worker, const AllreduceOptions& options, const std::vector<float>& input,
-                   const std::vector<std::vector<float>>& check_inputs, AllreduceOutcome& outcome) {
+void run_allreduce(Worker& worker, const AllreduceOptions& options, const Tensor& input,
+                   const std::vector<Tensor>& check_inputs, AllreduceOutcome& outcome) {
   outcome.checksum = 0xCBF2'9CE4'8422'2325;
   Flights flights(worker);
   std::uint64_t started = 0;
@@ -125,7 +126,7 @@ void run_allreduce(Worker& worker, const AllreduceOptions& options, const std::v
     spent += Clock::now() - begin;
     outcome.seconds = std::chrono::duration<double>(spent).count();
 
-    outcome.checksum = fnv1a(outcome.checksum, outcome.result);
+    outcome.checksum = fnv1a(outcome.checksum, outcome.result.bytes());
     if (!check_inputs.empty()) {
       check(options, check_inputs, outcome.result, outcome.operations);
       ++outcome.checked;

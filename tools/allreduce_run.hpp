@@ -9,18 +9,19 @@
 
 #include "natagg/worker.hpp"
 #include "tools/allreduce_options.hpp"
+#include "tools/tensor.hpp"
 
 namespace natagg::tools {
 
 /// Throws std::runtime_error when a file cannot be read.
-[[nodiscard]] std::vector<float> load_input(const AllreduceOptions& options);
+[[nodiscard]] Tensor load_input(const AllreduceOptions& options);
 
 /// All ranks' values, for checking; empty when no check is asked for.
-[[nodiscard]] std::vector<std::vector<float>> load_check_inputs(const AllreduceOptions& options,
-                                                                std::size_t count);
+[[nodiscard]] std::vector<Tensor> load_check_inputs(const AllreduceOptions& options,
+                                                    std::size_t count);
 
 struct AllreduceOutcome {
-  std::vector<float> result;     // of the last operation
+  Tensor result;                 // of the last operation
   std::uint64_t operations = 0;  // done
   std::uint64_t checked = 0;     // and found right bit by bit
   double seconds = 0;            // from the first submission to the last result, without checks
@@ -29,7 +30,7 @@ struct AllreduceOutcome {
 
 /// Fills `outcome` as it goes. Throws natagg::Error, or std::runtime_error that names the first
 /// value that is not what `check_inputs` say.
-void run_allreduce(Worker& worker, const AllreduceOptions& options, const std::vector<float>& input,
-                   const std::vector<std::vector<float>>& check_inputs, AllreduceOutcome& outcome);
+void run_allreduce(Worker& worker, const AllreduceOptions& options, const Tensor& input,
+                   const std::vector<Tensor>& check_inputs, AllreduceOutcome& outcome);
 
 }  // namespace natagg::tools

@@ -91,9 +91,9 @@ std::string to_text(const AllreduceOptions& options, const AllreduceSummary& sum
   text << "rank " << options.worker.rank << " of " << options.worker.world << ": "
        << summary.outcome.operations
        << (options.reduction == Reduction::kAverage ? " averages of " : " sums of ")
-       << summary.count << " float32 in " << std::setprecision(4) << summary.outcome.seconds
-       << " s, sent " << statistics.bytes_sent << " B, received " << statistics.bytes_received
-       << " B, " << statistics.retransmissions << " retransmissions, ";
+       << summary.count << ' ' << type_name(options.type) << " in " << std::setprecision(4)
+       << summary.outcome.seconds << " s, sent " << statistics.bytes_sent << " B, received "
+       << statistics.bytes_received << " B, " << statistics.retransmissions << " retransmissions, ";
   if (summary.outcome.checked > 0) text << summary.outcome.checked << " checked, ";
   text << "checksum " << hex(summary.outcome.checksum);
   return text.str();
@@ -108,6 +108,7 @@ std::string to_json(const AllreduceOptions& options, const AllreduceSummary& sum
   json.add("job", std::uint64_t{options.worker.job});
   json.add("rank", std::uint64_t{options.worker.rank});
   json.add("world", std::uint64_t{options.worker.world});
+  json.add("type", std::string(type_name(options.type)));
   json.add("count", std::uint64_t{summary.count});
   json.add("operations", summary.outcome.operations);
   json.add("checked", summary.outcome.checked);

@@ -13,8 +13,8 @@
 #include "tools/allreduce_options.hpp"
 #include "tools/allreduce_run.hpp"
 #include "tools/allreduce_summary.hpp"
-#include "tools/floats.hpp"
 #include "tools/interrupt.hpp"
+#include "tools/tensor_data.hpp"
 
 namespace natagg::tools {
 namespace {
@@ -49,7 +49,7 @@ class Connection {
 };
 
 void allreduce(const AllreduceOptions& options, Connection& connection, AllreduceSummary& summary) {
-  const std::vector<float> input = load_input(options);
+  const Tensor input = load_input(options);
   const auto check_inputs = load_check_inputs(options, input.size());
   summary.count = input.size();
   const auto start = std::chrono::steady_clock::now();
@@ -57,7 +57,7 @@ void allreduce(const AllreduceOptions& options, Connection& connection, Allreduc
   summary.connect_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   run_allreduce(worker, options, input, check_inputs, summary.outcome);
-  if (!options.output.empty()) write_floats(options.output, summary.outcome.result);
+  if (!options.output.empty()) write_tensor(options.output, summary.outcome.result);
 }
 
 void print(const AllreduceOptions& options, const AllreduceSummary& summary) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "proto/packet.hpp"
 #include "tools/error_budget.hpp"
 #include "tools/exponent_histogram.hpp"
-#include "tools/floats.hpp"
+#include "tools/tensor_data.hpp"
 
 namespace natagg::tools {
 namespace {
@@ -61,6 +62,12 @@ bool parse(int argc, const char* const* argv, ReportOptions& options) {
   po::notify(given);
   if (options.values == 0) throw po::error("--values is at least 1");
   return true;
+}
+
+std::vector<float> read_floats(const std::string& path) {
+  const Tensor tensor = read_tensor(path, DataType::kFloat32);
+  const std::span<const float> values = tensor.values<float>();
+  return {values.begin(), values.end()};
 }
 
 Data load(const ReportOptions& options) {

@@ -4,7 +4,6 @@
 #include "tools/reference.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "proto/nat8.hpp"
@@ -40,33 +39,51 @@ struct Sum {
   }
 };
 
+std::uint8_t encode(const Tensor& tensor, std::size_t i, int shift, std::uint64_t fraction) {
+  nat8::Tally tally;
+  const auto bits = tensor.values<std::uint16_t>();
+  switch (tensor.type()) {
+    case DataType::kFloat32: return nat8::encode(tensor.values<float>()[i], shift, fraction, tally);
+    case DataType::kFloat64:
+      return nat8::encode(tensor.values<double>()[i], shift, fraction, tally);
+    case DataType::kFloat16: return nat8::encode_float16(bits[i], shift, fraction, tally);
+    case DataType::kBfloat16: return nat8::encode_bfloat16(bits[i], shift, fraction, tally);
+  }
+  return nat8::kNan;
+}
+
+void decode(std::uint8_t byte, int shift, std::uint32_t divisor, Tensor& tensor, std::size_t i) {
+  const auto bits = tensor.values<std::uint16_t>();
+  switch (tensor.type()) {
+    case DataType::kFloat32:
+      tensor.values<float>()[i] = nat8::decode_float(byte, shift, divisor);
+      break;
+    case DataType::kFloat64:
+      tensor.values<double>()[i] = nat8::decode_double(byte, shift, divisor);
+      break;
+    case DataType::kFloat16: bits[i] = nat8::decode_float16(byte, shift, divisor); break;
+    case DataType::kBfloat16: bits[i] = nat8::decode_bfloat16(byte, shift, divisor); break;
+  }
+}
+
 }  // namespace
 
-std::vector<float> reference_allreduce(std::span<const std::vector<float>> inputs,
-                                       const ReferenceTerms& terms) {
+Tensor reference_allreduce(std::span<const Tensor> inputs, const ReferenceTerms& terms) {
   const auto world = static_cast<std::uint32_t>(inputs.size());
   const std::uint32_t divisor = terms.reduction == proto::Reduction::kAverage ? world : 1;
   const auto fraction = [&](std::uint16_t who, std::size_t element) {
     return proto::rounding_fraction({terms.seed, terms.operation, who, terms.rounding}, element);
   };
-  std::vector<float> result(inputs.front().size());
+  Tensor result(inputs.front().type(), inputs.front().size());
   for (std::size_t i = 0; i < result.size(); ++i) {
     Sum sum;
     for (std::uint16_t rank = 0; rank < world; ++rank) {
-      nat8::Tally tally;
-      sum.add(nat8::encode(inputs[rank][i], terms.shift, fraction(rank, i), tally));
+      sum.add(encode(inputs[rank], i, terms.shift, fraction(rank, i)));
     }
     const std::uint8_t byte = sum.recompress(fraction(proto::kAggregatorRank, i));
-    result[i] = nat8::decode_float(byte, terms.shift, divisor);
+    decode(byte, terms.shift, divisor, result, i);
   }
   return result;
-}
-
-std::size_t first_difference(std::span<const float> a, std::span<const float> b) {
-  const auto same_bits = [](float x, float y) {
-    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
-  };
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b, same_bits).in1 - a.begin());
 }
 
 }  // namespace natagg::tools

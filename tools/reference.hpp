@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "proto/operation.hpp"
 #include "proto/rounding.hpp"
+#include "tools/tensor.hpp"
 
 namespace natagg::tools {
 
@@ -22,11 +22,8 @@ struct ReferenceTerms {
   proto::Reduction reduction = proto::Reduction::kSum;
 };
 
-/// inputs[r] are rank r's values; all have one length.
-[[nodiscard]] std::vector<float> reference_allreduce(std::span<const std::vector<float>> inputs,
-                                                     const ReferenceTerms& terms);
-
-/// Index of the first value whose bits differ, or the length when none does. Both have one length.
-[[nodiscard]] std::size_t first_difference(std::span<const float> a, std::span<const float> b);
+/// inputs[r] are rank r's values; all have one type and length.
+[[nodiscard]] Tensor reference_allreduce(std::span<const Tensor> inputs,
+                                         const ReferenceTerms& terms);
 
 }  // namespace natagg::tools

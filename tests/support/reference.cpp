@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <limits>
 
 #include "proto/nat8.hpp"
@@ -52,29 +53,69 @@ std::uint8_t with_sign(std::uint8_t byte, bool negative) {
   return static_cast<std::uint8_t>(byte | nat8::kSign);
 }
 
+/// A 16-bit format: a sign, an exponent field, and the fraction below the leading one.
+struct Format {
+  int fraction_bits;
+  int bias;
+};
+
+template <Value T>
+constexpr Format kFormat{};
+template <>
+constexpr Format kFormat<Float16>{.fraction_bits = 10, .bias = 15};
+template <>
+constexpr Format kFormat<Bfloat16>{.fraction_bits = 7, .bias = 127};
+
+double from_bits(std::uint16_t bits, const Format& format) {
+  const int largest = 2 * format.bias + 1;
+  const int field = (bits & 0x7FFF) >> format.fraction_bits;
+  const int fraction = bits & ((1 << format.fraction_bits) - 1);
+  const double sign = (bits & 0x8000) != 0 ? -1.0 : 1.0;
+  if (field == largest) return sign * (fraction == 0 ? HUGE_VAL : std::nan(""));
+  const int leading = field == 0 ? 0 : 1 << format.fraction_bits;
+  return sign *
+         std::ldexp(leading + fraction, std::max(field, 1) - format.bias - format.fraction_bits);
+}
+
+/// In the default rounding mode, to nearest even.
+std::uint16_t to_bits(double value, const Format& format) {
+  const int infinity = (2 * format.bias + 1) << format.fraction_bits;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | infinity >> 1);
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  if (value == 0 || std::isinf(value)) {
+    return static_cast<std::uint16_t>(sign | (value == 0 ? 0 : infinity));
+  }
+  // In units of the last place: up to 2^(fraction_bits + 1), whose upper bit counts into the field.
+  const int exponent = std::max(std::ilogb(value), 1 - format.bias);
+  const double places =
+      std::nearbyint(std::ldexp(std::abs(value), format.fraction_bits - exponent));
+  const int field = std::min(exponent + format.bias - 1, 2 * format.bias);
+  const int bits = (field << format.fraction_bits) + static_cast<int>(places);
+  return static_cast<std::uint16_t>(sign | std::min(bits, infinity));
+}
+
 }  // namespace
 
-std::uint8_t encode(float value, int shift, std::uint64_t fraction) {
+std::uint8_t encode(double value, int shift, std::uint64_t fraction) {
   if (std::isnan(value)) return nat8::kNan;
   const bool negative = std::signbit(value);
   if (std::isinf(value)) return negative ? nat8::kNegativeInf : nat8::kPositiveInf;
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const int biased = static_cast<int>(bits >> 23 & 0xFF);
-  std::uint32_t magnitude = bits & 0x7F'FFFF;
-  if (biased != 0) magnitude |= 0x80'0000;
-  const int exponent = std::max(biased, 1) - 150;  // |value| = magnitude * 2^exponent
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const int biased = static_cast<int>(bits >> 52 & 0x7FF);
+  std::uint64_t magnitude = bits & 0xF'FFFF'FFFF'FFFF;
+  if (biased != 0) magnitude |= std::uint64_t{1} << 52;
+  const int exponent = std::max(biased, 1) - 1075;  // |value| = magnitude * 2^exponent
   return with_sign(round_to_byte(magnitude, exponent - nat8::kMinExponent - shift, fraction),
                    negative);
 }
 
-float decode(std::uint8_t byte, int shift, std::uint32_t divisor) {
-  if (byte == nat8::kZero) return 0.0F;
-  if (byte == nat8::kNan) return std::numeric_limits<float>::quiet_NaN();
-  const float sign = (byte & nat8::kSign) != 0 ? -1.0F : 1.0F;
-  if ((byte & nat8::kFlag) != 0) return sign * std::numeric_limits<float>::infinity();
+double decode(std::uint8_t byte, int shift, std::uint32_t divisor) {
+  if (byte == nat8::kZero) return 0.0;
+  if (byte == nat8::kNan) return std::numeric_limits<double>::quiet_NaN();
+  const double sign = (byte & nat8::kSign) != 0 ? -1.0 : 1.0;
+  if ((byte & nat8::kFlag) != 0) return sign * std::numeric_limits<double>::infinity();
   // A correctly rounded quotient, then an exact scaling: no code is near the denormals.
-  const float quotient = sign / static_cast<float>(divisor);
-  return std::ldexp(quotient, (byte & 0x3F) + nat8::kMinExponent + shift);
+  return std::ldexp(sign / divisor, (byte & 0x3F) + nat8::kMinExponent + shift);
 }
 
 std::uint8_t reduce(std::span<const std::uint8_t> bytes, const Terms& terms,
@@ -99,19 +140,52 @@ std::uint8_t reduce(std::span<const std::uint8_t> bytes, const Terms& terms,
   return with_sign(round_to_byte(magnitude, 0, proto::rounding_fraction(key, element)), sum < 0);
 }
 
-std::vector<float> all_reduce(std::span<const std::vector<float>> inputs, const Terms& terms) {
+template <Value T>
+double to_double(T value) {
+  if constexpr (std::floating_point<T>) {
+    return value;
+  } else {
+    return from_bits(value.bits, kFormat<T>);
+  }
+}
+
+template <Value T>
+T round_to(double value) {
+  if constexpr (std::floating_point<T>) {
+    return static_cast<T>(value);
+  } else {
+    return {.bits = to_bits(value, kFormat<T>)};
+  }
+}
+
+template <Value T>
+std::vector<T> all_reduce(const std::vector<std::vector<T>>& inputs, const Terms& terms) {
   const auto world = static_cast<std::uint32_t>(inputs.size());
   const std::uint32_t divisor = terms.reduction == proto::Reduction::kAverage ? world : 1;
-  std::vector<float> result(inputs[0].size());
+  std::vector<T> result(inputs[0].size());
   std::vector<std::uint8_t> bytes(world);
   for (std::size_t i = 0; i < result.size(); ++i) {
     for (std::uint16_t rank = 0; rank < world; ++rank) {
       const proto::RoundingKey key{terms.seed, terms.operation, rank, terms.rounding};
-      bytes[rank] = encode(inputs[rank][i], terms.shift, proto::rounding_fraction(key, i));
+      bytes[rank] =
+          encode(to_double(inputs[rank][i]), terms.shift, proto::rounding_fraction(key, i));
     }
-    result[i] = decode(reduce(bytes, terms, i), terms.shift, divisor);
+    result[i] = round_to<T>(decode(reduce(bytes, terms, i), terms.shift, divisor));
   }
   return result;
 }
+
+template double to_double(float);
+template double to_double(double);
+template double to_double(Float16);
+template double to_double(Bfloat16);
+template float round_to(double);
+template double round_to(double);
+template Float16 round_to(double);
+template Bfloat16 round_to(double);
+template std::vector<float> all_reduce(const std::vector<std::vector<float>>&, const Terms&);
+template std::vector<double> all_reduce(const std::vector<std::vector<double>>&, const Terms&);
+template std::vector<Float16> all_reduce(const std::vector<std::vector<Float16>>&, const Terms&);
+template std::vector<Bfloat16> all_reduce(const std::vector<std::vector<Bfloat16>>&, const Terms&);
 
 }  // namespace natagg::reference

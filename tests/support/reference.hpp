@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "natagg/types.hpp"
 #include "proto/operation.hpp"
 #include "proto/rounding.hpp"
 
@@ -24,18 +25,28 @@ struct Terms {
   proto::Reduction reduction = proto::Reduction::kSum;
 };
 
-/// The nat8 byte of `value`.
-[[nodiscard]] std::uint8_t encode(float value, int shift, std::uint64_t fraction);
+/// Every value of every type is a double: this one, and the type's value nearest to a double, ties
+/// to even. What is beyond the type's range becomes infinite.
+template <Value T>
+[[nodiscard]] double to_double(T value);
+template <Value T>
+[[nodiscard]] T round_to(double value);
 
-/// The value of a nat8 byte over `divisor`, which is at most 2^12.
-[[nodiscard]] float decode(std::uint8_t byte, int shift, std::uint32_t divisor);
+/// The nat8 byte of `value`.
+[[nodiscard]] std::uint8_t encode(double value, int shift, std::uint64_t fraction);
+
+/// The value of a nat8 byte over `divisor`, rounded to double. Rounding that once more to a shorter
+/// type is rounding the exact quotient: with a divisor below 2^17 and at most 24 significant bits,
+/// it is no closer than 2^-42 of itself to a tie that it does not hit, and double has 53 bits.
+[[nodiscard]] double decode(std::uint8_t byte, int shift, std::uint32_t divisor);
 
 /// The nat8 byte that the aggregator sends for element `element`, from every rank's byte.
 [[nodiscard]] std::uint8_t reduce(std::span<const std::uint8_t> bytes, const Terms& terms,
                                   std::uint64_t element);
 
 /// What every rank gets; inputs[r] are rank r's values, all of one length.
-[[nodiscard]] std::vector<float> all_reduce(std::span<const std::vector<float>> inputs,
-                                            const Terms& terms);
+template <Value T>
+[[nodiscard]] std::vector<T> all_reduce(const std::vector<std::vector<T>>& inputs,
+                                        const Terms& terms);
 
 }  // namespace natagg::reference

@@ -19,11 +19,14 @@ static void null_workers_are_refused(void) {
   natagg_request request = 7;
   natagg_statistics statistics;
   float value = 1;
+  double doubles[2] = {1, 2};
   statistics.size = sizeof statistics;
   expect(natagg_allreduce_async(NULL, &value, &value, 1, NATAGG_FLOAT32, NATAGG_SUM, &request) ==
                  NATAGG_INVALID_ARGUMENT && request == 0, "allreduce_async(NULL)");
   expect(natagg_allreduce(NULL, &value, &value, 1, NATAGG_FLOAT32, NATAGG_SUM) ==
              NATAGG_INVALID_ARGUMENT, "allreduce(NULL)");
+  expect(natagg_allreduce(NULL, doubles, doubles, 2, NATAGG_FLOAT64, NATAGG_AVERAGE) ==
+             NATAGG_INVALID_ARGUMENT, "allreduce(NULL) of doubles");
   expect(natagg_wait(NULL, 1, 0) == NATAGG_INVALID_ARGUMENT, "wait(NULL)");
   expect(natagg_test(NULL, 1) == NATAGG_INVALID_ARGUMENT, "test(NULL)");
   expect(natagg_get_statistics(NULL, &statistics) == NATAGG_INVALID_ARGUMENT, "statistics(NULL)");

@@ -66,6 +66,29 @@ TEST(Failure, OfRanksThatDisagreeNamesBothLengths) {
   }
 }
 
+TEST(Failure, OfRanksThatDisagreeNamesBothTypes) {
+  constexpr std::array<const char*, 4> names{"float32", "float64", "float16", "bfloat16"};
+  constexpr std::uint64_t length = 1000;
+  std::array<std::array<double, length>, 2> memory{};
+  const LoopbackAggregator aggregator(1);
+  for (std::size_t type = 0; type < names.size(); ++type) {
+    const std::array types{type, (type + 1) % names.size()};
+    std::vector<Worker> workers = connect_all(
+        2, {.aggregators = aggregator.address(), .job = static_cast<std::uint32_t>(type)});
+    on_all_ranks(2, [&](std::uint32_t rank) {
+      const Error error = error_of([&] {
+        workers[rank].allreduce(memory[rank].data(), memory[rank].data(), length,
+                                static_cast<DataType>(types[rank]));
+      });
+      EXPECT_EQ(error.status(), NATAGG_MISMATCH) << error.what();
+      for (const std::size_t each : types) {
+        const std::string operation = std::string("sum of 1000 ") + names[each];
+        EXPECT_NE(std::string(error.what()).find(operation), std::string::npos) << error.what();
+      }
+    });
+  }
+}
+
 TEST(Failure, OfASilentAggregatorIsReported) {
   LoopbackAggregator aggregator(1);
   std::vector<float> values(1000);
@@ -204,12 +227,10 @@ TEST(Arguments, ThatAreWrongLeaveTheWorkerAsItWas) {
     return std::string(text.data());
   };
   float* data = values.data();
-  EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT64, NATAGG_SUM),
-            "allreduce: this version reduces float32 only, not float64");
-  EXPECT_NE(refusal(data, data, 1, NATAGG_BFLOAT16, NATAGG_SUM).find("bfloat16"),
-            std::string::npos);
   EXPECT_EQ(refusal(data, data, 1, static_cast<natagg_type>(9), NATAGG_SUM),
             "allreduce: there is no type 9");
+  EXPECT_EQ(refusal(data, data, 1, static_cast<natagg_type>(256), NATAGG_SUM),
+            "allreduce: there is no type 256");
   EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT32, static_cast<natagg_reduction>(2)),
             "allreduce: there is no reduction 2");
   EXPECT_EQ(refusal(nullptr, data, 3, NATAGG_FLOAT32, NATAGG_SUM),
@@ -218,6 +239,12 @@ TEST(Arguments, ThatAreWrongLeaveTheWorkerAsItWas) {
             "allreduce: out is NULL with 3 values");
   EXPECT_EQ(refusal(data, data + 31, 32, NATAGG_FLOAT32, NATAGG_SUM),
             "allreduce: in and out overlap without being equal");
+  EXPECT_EQ(refusal(data, data + 30, 16, NATAGG_FLOAT64, NATAGG_SUM),
+            "allreduce: in and out overlap without being equal");
+  EXPECT_EQ(refusal(data + 1, data, 1, NATAGG_FLOAT64, NATAGG_SUM),
+            "allreduce: in is not aligned to 8 bytes");
+  EXPECT_EQ(refusal(data, reinterpret_cast<char*>(data) + 1, 1, NATAGG_BFLOAT16, NATAGG_SUM),
+            "allreduce: out is not aligned to 2 bytes");
   EXPECT_NE(refusal(data, data, std::uint64_t{1} << 56, NATAGG_FLOAT32, NATAGG_SUM).find("2^56"),
             std::string::npos);
   EXPECT_EQ(natagg_wait(handle, 0, -1), NATAGG_INVALID_ARGUMENT);
@@ -227,7 +254,9 @@ TEST(Arguments, ThatAreWrongLeaveTheWorkerAsItWas) {
 
   EXPECT_EQ(natagg_allreduce(handle, data, data + 32, 32, NATAGG_FLOAT32, NATAGG_SUM), NATAGG_OK);
   EXPECT_EQ(natagg_allreduce(handle, nullptr, nullptr, 0, NATAGG_FLOAT32, NATAGG_SUM), NATAGG_OK);
-  EXPECT_EQ(natagg_wait(handle, 2, -1), NATAGG_OK);
+  EXPECT_EQ(natagg_allreduce(handle, data, data + 32, 16, NATAGG_FLOAT64, NATAGG_SUM), NATAGG_OK);
+  EXPECT_EQ(natagg_allreduce(handle, data, data + 1, 2, NATAGG_FLOAT16, NATAGG_SUM), NATAGG_OK);
+  EXPECT_EQ(natagg_wait(handle, 4, -1), NATAGG_OK);
 }
 
 TEST(Statistics, OfAnOlderOrNewerProgramRespectTheirSize) {

@@ -114,7 +114,7 @@ TEST(Options, OfAnOlderProgramKeepTheNewMembersAtTheirDefaults) {
 
 /// What the two ranks of a job see after one all-reduce under `options`.
 struct Seen {
-  std::vector<std::uint32_t> bits;
+  std::vector<std::uint64_t> bits;
   natagg_statistics statistics;
 };
 

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <random>
@@ -74,9 +75,11 @@ inline std::vector<std::vector<float>> gradients(std::uint32_t world, std::size_
   return inputs;
 }
 
-inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+/// For comparisons where -0 is not 0, and NaN equals itself.
+template <Value T>
+std::vector<std::uint64_t> bits_of(const std::vector<T>& values) {
+  std::vector<std::uint64_t> bits(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&bits[i], &values[i], sizeof(T));
   return bits;
 }
 

@@ -19,18 +19,25 @@ expect() {
 }
 
 allreduce=$1 report=$2
+odd=$(mktemp)
+trap 'rm -f "$odd"' EXIT
+printf 1234567 > "$odd"
 expect 0 "--aggregators" "$allreduce" --help
 expect 0 "natagg " "$allreduce" --version
 expect 2 "aggregators" "$allreduce"
 expect 2 "give --input or --count" "$allreduce" --aggregators 127.0.0.1
 expect 2 "unrecognised" "$allreduce" --no-such-option
 expect 2 "--rounding is" "$allreduce" --aggregators 127.0.0.1 --count 1 --rounding up
+expect 2 '--type is float32' "$allreduce" --aggregators 127.0.0.1 --count 1 --type int8
 expect 2 "--check is for generated" "$allreduce" --aggregators 127.0.0.1 --input x --check
 expect 2 "3 files for 2 ranks" "$allreduce" --aggregators 127.0.0.1 --count 1 --world 2 \
   --check-inputs a b c
 expect 1 "no-such-file: No such file" "$allreduce" --aggregators 127.0.0.1 --input no-such-file
 expect 1 "window: 3 is not" "$allreduce" --aggregators 127.0.0.1 --count 1 --window 3
 expect 1 '"status": -1' "$allreduce" --aggregators box --count 1 --json
+expect 1 '"type": "bfloat16"' "$allreduce" --aggregators box --count 1 --json --type bfloat16
+expect 1 "7 bytes are no whole number of float64" "$allreduce" --aggregators 127.0.0.1 \
+  --type float64 --input "$odd"
 expect 0 "--result" "$report" --help
 expect 2 "result" "$report" --inputs x
 expect 1 "no-such-file" "$report" --inputs no-such-file --result no-such-file
