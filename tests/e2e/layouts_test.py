@@ -58,6 +58,16 @@ class Definition(Layout):
             self.assertEqual(len(self.checksums(reports)), 1)
             self.assertEqual(reports[0]["checked"], 2)
 
+    def test_gives_the_same_bits_in_every_type(self):
+        for kind in ("float32", "float64", "float16", "bfloat16"):
+            for average in (None, True):
+                with self.subTest(type=kind, average=average):
+                    reports = self.lab.all_reduce(2, type=kind, average=average, count=5000,
+                                                  seed=SEED, repeat=2, check=True)
+                    self.assertEqual(len(self.checksums(reports)), 1)
+                    for report in reports:
+                        self.assertEqual((report["type"], report["checked"]), (kind, 2))
+
     def test_gives_the_same_bits_of_real_gradients_in_every_form(self):
         for options in ({"in_place": True}, {"average": True}, {"average": True, "shift": 8},
                         {"rounding": "nearest"}, {"in_flight": 4, "window": 32}):
