@@ -39,10 +39,11 @@ class ConnectingTest : public StreamFixture {
 TEST_F(ConnectingTest, AsksWithPacketsAsLongAsThePathMightCarry) {
   start(unpinned());
   const auto hellos = transmit(Type::kHello);
-  ASSERT_EQ(hellos.size(), 3U);
+  ASSERT_EQ(hellos.size(), 4U);
   EXPECT_EQ(hellos[0].packet.size(), proto::datagram_size(8832));
   EXPECT_EQ(hellos[1].packet.size(), proto::datagram_size(1408));
-  EXPECT_EQ(hellos[2].packet.size(), proto::datagram_size(384));
+  EXPECT_EQ(hellos[2].packet.size(), proto::datagram_size(1280));
+  EXPECT_EQ(hellos[3].packet.size(), proto::datagram_size(384));
 }
 
 TEST_F(ConnectingTest, ProposesTheLongestPacketThatWasAnswered) {

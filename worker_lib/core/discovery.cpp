@@ -15,8 +15,10 @@ constexpr Time kPatience = 3 * kRound;
 
 std::vector<std::uint16_t> candidates(const StreamConfig& config) {
   if (config.values != 0) return {config.values};
+  // The host's own link, Ethernet, Ethernet in a tunnel, and what every path carries.
+  const std::size_t mtus[] = {config.mtu, 1500, 1400, 576};
   std::vector<std::uint16_t> values;
-  for (const std::size_t mtu : {config.mtu, std::size_t{1500}, std::size_t{576}}) {
+  for (const std::size_t mtu : mtus) {
     const auto candidate = static_cast<std::uint16_t>(proto::values_for_mtu(mtu));
     if (candidate != 0 && (values.empty() || candidate < values.back())) {
       values.push_back(candidate);
