@@ -128,29 +128,71 @@ std::vector<std::uint64_t> double_edges() {
           0xFFF8'0000'0000'0000};
 }
 
+std::vector<std::uint16_t> float16_edges() {
+  return {0x0000, 0x8000, 0x3C00, 0xBE00, 0x3D00, 0x3D55, 0x3FFF, 0xAE66,
+          0x6400, 0x63FF, 0x6401, 0x7BFF, 0xFBFF, 0x0400, 0x03FF, 0x0001,
+          0x8001, 0x0155, 0x7C00, 0xFC00, 0x7E00, 0x7C01, 0xFFFF};
+}
+
+std::vector<std::uint16_t> bfloat16_edges() {
+  return {0x0000, 0x8000, 0x3F80, 0xBFC0, 0x3FA0, 0x3FAB, 0x3FFF, 0xBDCD, 0x4480,
+          0x447F, 0x4481, 0x7F7F, 0xFF7F, 0x2680, 0x267F, 0x2681, 0x2640, 0x2600,
+          0x25C0, 0x0080, 0x007F, 0x8001, 0x7F80, 0xFF80, 0x7FC0, 0x7F81, 0xFFFF};
+}
+
 }  // namespace
 
 std::string encode() {
   std::string text = format("type,bits,shift,%s,byte,counted\n", kKeyColumns);
-  const auto row = [&text](const char* type, int digits, std::uint64_t bits, auto value, int shift,
-                           const Draw& draw) {
+  const auto row = [&text](const char* type, int digits, std::uint64_t bits, auto encode_one,
+                           int shift, const Draw& draw) {
     nat8::Tally tally;
-    const std::uint8_t byte =
-        nat8::encode(value, shift, rounding_fraction(draw.key, draw.element), tally);
+    const std::uint8_t byte = encode_one(shift, rounding_fraction(draw.key, draw.element), tally);
     text += format("%s,%0*llx,%d,%s,%02x,%s\n", type, digits, wide(bits), shift,
                    key_text(draw.key, draw.element).c_str(), byte, counted(tally));
   };
+  const auto single = [&row](std::uint32_t bits, int shift, const Draw& draw) {
+    const auto value = std::bit_cast<float>(bits);
+    row(
+        "float32", 8, bits, [=](auto&&... rest) { return nat8::encode(value, rest...); }, shift,
+        draw);
+  };
+  const auto half = [&row](std::uint16_t bits, int shift, const Draw& draw) {
+    row(
+        "float16", 4, bits, [=](auto&&... rest) { return nat8::encode_float16(bits, rest...); },
+        shift, draw);
+  };
+  const auto brain = [&row](std::uint16_t bits, int shift, const Draw& draw) {
+    row(
+        "bfloat16", 4, bits, [=](auto&&... rest) { return nat8::encode_bfloat16(bits, rest...); },
+        shift, draw);
+  };
   for (const Draw& draw : draws()) {
-    for (const std::uint32_t bits : float_edges()) {
-      row("float32", 8, bits, std::bit_cast<float>(bits), 0, draw);
-    }
+    for (const std::uint32_t bits : float_edges()) single(bits, 0, draw);
     for (const int shift : {-64, -10, 10, 64}) {
       for (const std::uint32_t bits : {0x3FA0'0000U, 0xBDCC'CCCDU, 0x1F00'0001U, 0x0040'0001U}) {
-        row("float32", 8, bits, std::bit_cast<float>(bits), shift, draw);
+        single(bits, shift, draw);
       }
     }
     for (const std::uint64_t bits : double_edges()) {
-      row("float64", 16, bits, std::bit_cast<double>(bits), 0, draw);
+      const auto value = std::bit_cast<double>(bits);
+      row(
+          "float64", 16, bits, [=](auto&&... rest) { return nat8::encode(value, rest...); }, 0,
+          draw);
+    }
+    for (const std::uint16_t bits : float16_edges()) half(bits, 0, draw);
+    for (const std::uint16_t bits : bfloat16_edges()) brain(bits, 0, draw);
+    // The window's lower end among float16's denormals and normals, its upper end inside it, and
+    // bfloat16's denormals as near as they come.
+    for (const int shift : {26, 36, 64, -6}) {
+      for (const int bits : {0x0001, 0x0003, 0x03FF, 0x1000, 0x0FFF, 0x9001, 0x5401}) {
+        half(static_cast<std::uint16_t>(bits), shift, draw);
+      }
+    }
+    for (const int shift : {-64, 64}) {
+      for (const int bits : {0x007F, 0x8040, 0x3FA0, 0x1F01, 0x6481}) {
+        brain(static_cast<std::uint16_t>(bits), shift, draw);
+      }
     }
   }
   return text;
@@ -188,15 +230,21 @@ std::string decode() {
   const auto row = [&text](std::uint8_t byte, int shift, std::uint32_t divisor) {
     const auto single = std::bit_cast<std::uint32_t>(nat8::decode_float(byte, shift, divisor));
     const auto both = std::bit_cast<std::uint64_t>(nat8::decode_double(byte, shift, divisor));
-    text += format("float32,%02x,%d,%u,%08x\n", byte, shift, divisor, single);
-    text += format("float64,%02x,%d,%u,%016llx\n", byte, shift, divisor, wide(both));
+    const std::string terms = format("%02x,%d,%u", byte, shift, divisor);
+    text += format("float32,%s,%08x\n", terms.c_str(), single);
+    text += format("float64,%s,%016llx\n", terms.c_str(), wide(both));
+    text += format("float16,%s,%04x\n", terms.c_str(), nat8::decode_float16(byte, shift, divisor));
+    text +=
+        format("bfloat16,%s,%04x\n", terms.c_str(), nat8::decode_bfloat16(byte, shift, divisor));
   };
   for (int byte = 0; byte < 256; ++byte) {
     if (nat8::is_valid(static_cast<std::uint8_t>(byte))) row(static_cast<std::uint8_t>(byte), 0, 1);
   }
-  for (const int shift : {-64, -7, 0, 64}) {
-    for (const std::uint32_t divisor : {2U, 3U, 7U, 9U, 1000U, 65'535U, 0xFFFF'FFFFU}) {
-      for (const int byte : {0x00, 0x3C, 0x92, 0x40, 0x41, 0xC1, 0x42}) {
+  // Where float16 overflows (6) and its smallest denormals are (26 to 30), and bfloat16's (-64).
+  for (const int shift : {-64, -7, 0, 6, 26, 30, 64}) {
+    for (const std::uint32_t divisor :
+         {1U, 2U, 3U, 7U, 9U, 1000U, 10'000U, 65'535U, 0xFFFF'FFFFU}) {
+      for (const int byte : {0x00, 0x3C, 0x3B, 0x92, 0x40, 0x41, 0xC1, 0x42}) {
         row(static_cast<std::uint8_t>(byte), shift, divisor);
       }
     }

@@ -78,6 +78,25 @@ std::uint64_t expected_fraction(const Row& row) {
       static_cast<std::uint16_t>(std::stoull(row.at("who"))), std::stoull(row.at("element")));
 }
 
+/// A row's type: what its bits stand for.
+double value_of(const std::string& type, std::uint64_t bits) {
+  if (type == "float64") return std::bit_cast<double>(bits);
+  if (type == "float32") return double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))};
+  const auto half = static_cast<std::uint16_t>(bits);
+  return type == "float16" ? oracle::from_float16(half) : oracle::from_bfloat16(half);
+}
+
+struct TypeFacts {
+  oracle::FloatFormat format;
+  std::uint64_t quiet_nan;
+};
+const std::map<std::string, TypeFacts> kTypes = {
+    {"float32", {oracle::kFloat32, 0x7FC0'0000}},
+    {"float64", {oracle::kFloat64, 0x7FF8'0000'0000'0000}},
+    {"float16", {oracle::kFloat16, 0x7E00}},
+    {"bfloat16", {oracle::kBfloat16, 0x7FC0}},
+};
+
 TEST(Vectors, FilesHoldWhatTheCodeGives) {
   for (const vectors::File& file : vectors::kFiles) {
     EXPECT_EQ(read_file(file.name), file.text())
@@ -87,12 +106,10 @@ TEST(Vectors, FilesHoldWhatTheCodeGives) {
 
 TEST(Vectors, EncodeAgreesWithTheDefinition) {
   const std::vector<Row> rows = read_rows("encode.csv");
-  EXPECT_GT(rows.size(), 300U);
+  EXPECT_GT(rows.size(), 1000U);
   for (const Row& row : rows) {
     const std::uint64_t bits = hexadecimal(row.at("bits"));
-    const double value = row.at("type") == "float64"
-                             ? std::bit_cast<double>(bits)
-                             : double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))};
+    const double value = value_of(row.at("type"), bits);
     const std::uint64_t fraction = expected_fraction(row);
     EXPECT_EQ(hexadecimal(row.at("fraction")), fraction) << row.at("element");
     const auto outcome = oracle::encode(value, std::stoi(row.at("shift")), fraction);
@@ -115,17 +132,16 @@ TEST(Vectors, RecompressAgreesWithTheDefinition) {
 
 TEST(Vectors, DecodeAgreesWithTheDefinition) {
   const std::vector<Row> rows = read_rows("decode.csv");
-  EXPECT_GT(rows.size(), 500U);
+  EXPECT_GT(rows.size(), 2000U);
   for (const Row& row : rows) {
-    const bool wide = row.at("type") == "float64";
+    const TypeFacts& type = kTypes.at(row.at("type"));
     const std::uint64_t bits = hexadecimal(row.at("bits"));
-    const double value = wide ? std::bit_cast<double>(bits)
-                              : double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))};
+    const double value = value_of(row.at("type"), bits);
     const std::uint64_t byte = hexadecimal(row.at("byte"));
     if (byte == 0x40) {
       EXPECT_EQ(bits, 0U);
     } else if (byte == 0x42) {
-      EXPECT_EQ(bits, wide ? 0x7FF8'0000'0000'0000 : 0x7FC0'0000U);
+      EXPECT_EQ(bits, type.quiet_nan);
     } else if ((byte & 0x40) != 0) {
       EXPECT_EQ(value, byte == 0x41 ? HUGE_VAL : -HUGE_VAL);
     } else {
@@ -133,8 +149,8 @@ TEST(Vectors, DecodeAgreesWithTheDefinition) {
       const int exponent = static_cast<int>(byte & 0x3F) - 50 + std::stoi(row.at("shift"));
       EXPECT_TRUE(oracle::is_rounded_quotient(
           std::fabs(value), exponent, static_cast<std::uint32_t>(std::stoul(row.at("divisor"))),
-          wide ? oracle::kFloat64 : oracle::kFloat32))
-          << row.at("byte") << " / " << row.at("divisor");
+          type.format))
+          << row.at("type") << ' ' << row.at("byte") << " / " << row.at("divisor");
     }
   }
 }
