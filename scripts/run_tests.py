@@ -85,8 +85,10 @@ def run_tests(run, suites):
     if not suites:
         return Count(), True
     print(f"\n=== {run.name}: {', '.join(suites)}", flush=True)
-    log = ROOT / run.directory / "meson-logs" / "testlog.json"
-    log.unlink(missing_ok=True)
+    # With a wrapper, meson adds its name.
+    logs = (ROOT / run.directory / "meson-logs").glob
+    for log in logs("testlog*.json"):
+        log.unlink()
     # build.ninja is the target that is up to date once the directory is set up: meson builds
     # what the chosen suites need.
     setup = [ROOT / "scripts" / "build", run.directory, *run.options, "--", "build.ninja"]
@@ -99,7 +101,7 @@ def run_tests(run, suites):
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False,
                           env={**os.environ, **run.environment})
     total = Count()
-    if log.exists():
+    for log in logs("testlog*.json"):
         for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
             total += count_cases(json.loads(line))
     if done.returncode != 0 and total.failed == 0:

@@ -58,7 +58,7 @@ class Lab(unittest.TestCase):
         self.addCleanup(holder.kill)
         self.assertEqual(holder.stdout.readline(), "at work\n")
         # At least the lab's own two, a daemon and two workers.
-        self.assertGreaterEqual(len(processes_with(self.scratch)), 5)
+        wait_until(lambda: len(processes_with(self.scratch)) >= 5, 10, "all processes to start")
         return holder
 
     def assert_nothing_is_left(self):
