@@ -13,7 +13,7 @@ import unittest
 
 
 def run(*command, **environment):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
+    return subprocess.run(command, capture_output=True, text=True, timeout=280, check=False,
                           env={**os.environ, **environment})
 
 

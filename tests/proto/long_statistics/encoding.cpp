@@ -64,16 +64,22 @@ void in_window(const Type& type, std::uint64_t values, ByFraction* by_fraction, 
   report.none(name + ": neither neighbour, or another sign", 0, wrong);
 }
 
-/// Under `shift`, from just below the window down for 14 exponents.
+/// Under `shift`, from just below the window down, as far as the values rounded up are enough to
+/// be normally distributed.
 template <typename Type>
 void below_window(const Type& type, int shift, std::uint64_t values, Report& report) {
-  constexpr int kExponents = 14;
-  const std::uint64_t each = whole_pieces(values / kExponents);
+  constexpr std::uint64_t kRoundedUp = 200;
+  int exponents = 14;
+  while (exponents > 1 && values / static_cast<unsigned>(exponents) >> exponents < kRoundedUp) {
+    --exponents;
+  }
+  const auto count = static_cast<std::uint64_t>(exponents);
+  const std::uint64_t each = whole_pieces(values / count);
   const int bottom = nat8::kMinExponent + shift;
   Worst worst;
   std::uint64_t flushed = 0;
   std::uint64_t zeros = 0;
-  for (int below = 1; below <= kExponents; ++below) {
+  for (int below = 1; below <= exponents; ++below) {
     Mean mean;
     const nat8::Tally tally = encode_values(
         type, bottom - below, shift, each,
@@ -89,7 +95,7 @@ void below_window(const Type& type, int shift, std::uint64_t values, Report& rep
     worst.add(mean.standard_errors(), bottom - below);
   }
   const std::string name(type.name);
-  report.deviation(name + ": bias below the window", kExponents * each, worst, "at 2 to the");
+  report.deviation(name + ": bias below the window", count * each, worst, "at 2 to the");
   report.none(name + ": flushed but not counted, or the reverse", 0,
               flushed > zeros ? flushed - zeros : zeros - flushed);
 }
