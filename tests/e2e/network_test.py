@@ -72,7 +72,7 @@ class Network(harness.LabTest):
     def test_multicast_that_stops_in_the_middle_stops_no_job(self):
         ranks = self.lab.start_ranks(4, count=GRADIENT_LENGTH, repeat=4)
         before = self.lab.workers[0].sent_packets()
-        wait_until(lambda: self.lab.workers[0].sent_packets() > before + 150, 30,
+        wait_until(lambda: self.lab.workers[0].sent_packets() > before + 40, 30,
                    "rank 0 to be at work", ranks[0].process)
         self.set_multicast(False, self.lab.workers[:1])
         self.assertEqual(len({rank.done(60)["checksum"] for rank in ranks}), 1)
