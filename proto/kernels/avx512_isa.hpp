@@ -68,9 +68,9 @@ struct Avx512 {
     for (int i = 1; i < 4; ++i) mask = _mm512_mask_cmpgt_epu32_mask(mask, x[i], limits);
     return bits(mask) == 0xFFFF;
   }
-  /// Whether every lane has a bit in common with `bits`.
-  static bool all_meet32(const Vector (&x)[4], std::uint32_t bits) {
-    const Vector wanted = broadcast32(bits);
+  /// Whether every lane has a bit in common with `any_of`.
+  static bool all_meet32(const Vector (&x)[4], std::uint32_t any_of) {
+    const Vector wanted = broadcast32(any_of);
     Mask mask = _mm512_test_epi32_mask(x[0], wanted);
     for (int i = 1; i < 4; ++i) mask = _mm512_mask_test_epi32_mask(mask, x[i], wanted);
     return bits(mask) == 0xFFFF;
@@ -78,6 +78,7 @@ struct Avx512 {
   static Vector select(Mask mask, Vector yes, Vector no) {
     return _mm512_mask_blend_epi32(mask, no, yes);
   }
+
   /// 64 bytes: each code, below 0x80 and complemented, with its pattern's sign.
   static void store_bytes(std::uint8_t* out, const Vector (&not_codes)[4],
                           const Vector (&patterns)[4]) {
