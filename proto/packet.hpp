@@ -167,7 +167,7 @@ struct AbortBody {
   Be32 operation;          // kMismatch: the operation index `rank` sent
   Be32 other_operation;    // kMismatch: the operation index `other_rank` sent
   Be16 rank;
-  Be16 other_rank;  // kMemberLeft, kMemberSilent: whom `rank` waited for; kAggregatorRank for none
+  Be16 other_rank;  // kMismatch; else kAggregatorRank
   AbortReason reason;
   std::uint8_t reserved[3];
 };

@@ -131,7 +131,7 @@ void Registry::on_leave(const Header& header, const Peer& source) {
   counters_.add(Counter::kLeaves);
   session.depart(rank, proto::AbortReason::kMemberLeft);
   if (session.slots().any_open_without(rank)) {
-    abort(*job, session, session.departure(rank, proto::AbortReason::kMemberLeft));
+    abort(*job, session, abort_body(proto::AbortReason::kMemberLeft, rank));
   }
 }
 

@@ -123,13 +123,7 @@ void Session::depart(std::uint16_t rank, proto::AbortReason reason) {
 void Session::mark_gone(std::uint16_t rank, proto::AbortReason reason) {
   members_[rank].gone = true;
   --joined_;
-  if (!departed_) departed_ = departure(rank, reason);
-}
-
-proto::AbortBody Session::departure(std::uint16_t rank, proto::AbortReason reason) const {
-  proto::AbortBody body = abort_body(reason, rank);
-  if (const auto awaited = slots_->awaited_by(rank)) body.other_rank = proto::Be16{*awaited};
-  return body;
+  if (!departed_) departed_ = abort_body(reason, rank);
 }
 
 Session::Silent Session::depart_silent(Time now, Time timeout) {

@@ -90,9 +90,6 @@ class Session {
   /// `rank`, which is not gone yet, is gone from now on.
   void depart(std::uint16_t rank, proto::AbortReason reason);
 
-  /// An abort because `rank` is gone; its other_rank is whom that rank had waited for.
-  [[nodiscard]] proto::AbortBody departure(std::uint16_t rank, proto::AbortReason reason) const;
-
   struct Silent {
     std::size_t count = 0;
     std::optional<std::uint16_t> awaited;  // the first that an open chunk waits for

@@ -183,16 +183,6 @@ Result SlotTable::result(std::uint32_t sequence) const {
           .specials = cached.specials};
 }
 
-std::optional<std::uint16_t> SlotTable::awaited_by(std::uint16_t rank) const {
-  const Slot* oldest = nullptr;
-  for (const Slot& s : slots_) {
-    if (!s.open || !has_contributed(s.sequence, rank)) continue;
-    if (oldest == nullptr || proto::serial_less(s.sequence, oldest->sequence)) oldest = &s;
-  }
-  if (oldest == nullptr) return std::nullopt;
-  return pending(oldest->sequence).missing.value();
-}
-
 bool SlotTable::any_open_without(std::uint16_t rank) const {
   return std::any_of(slots_.begin(), slots_.end(),
                      [&](const Slot& s) { return s.open && !has_contributed(s.sequence, rank); });

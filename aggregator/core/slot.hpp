@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -81,10 +80,6 @@ class SlotTable {
 
   /// True when a chunk is open to which `rank` has not contributed.
   [[nodiscard]] bool any_open_without(std::uint16_t rank) const;
-
-  /// The lowest rank that the oldest open chunk to which `rank` has contributed waits for: whom a
-  /// rank that gives up had been waiting for, if for anybody.
-  [[nodiscard]] std::optional<std::uint16_t> awaited_by(std::uint16_t rank) const;
 
   [[nodiscard]] std::size_t open_slots() const { return open_slots_; }
   [[nodiscard]] std::uint32_t window() const { return mask_ + 1; }

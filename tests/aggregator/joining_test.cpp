@@ -209,17 +209,6 @@ TEST_F(JoiningTest, FormsTheJobAnewAtOnceAfterARankFellSilent) {
   EXPECT_EQ(shard.usage().ready_sessions, 1U);
 }
 
-TEST_F(JoiningTest, BlamesTheRankThatALeaverHadWaitedFor) {
-  const std::uint32_t epoch = join_all({.world = 3});
-  data({.rank = 0, .epoch = epoch}, {kOne});
-  data({.rank = 1, .epoch = epoch}, {kOne});
-  give(control(Type::kLeave, 0, epoch), peer_of(0));  // it has given up rank 2
-  const auto aborts = data({.rank = 1, .chunk = 1, .epoch = epoch}, {kOne});
-  ASSERT_EQ(aborts.size(), 2U);
-  EXPECT_EQ(aborts[0].body<AbortBody>().rank.value(), 0U);
-  EXPECT_EQ(aborts[0].body<AbortBody>().other_rank.value(), 2U);
-}
-
 TEST_F(JoiningTest, StillServesResultsAfterARankFellSilentThatNobodyWaitsFor) {
   const std::uint32_t epoch = join_all({});
   for (std::uint16_t rank : kBothRanks) data({.rank = rank, .epoch = epoch}, {kOne});

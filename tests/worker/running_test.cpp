@@ -225,7 +225,6 @@ TEST_F(RunningTest, NamesTheRankThatFellSilentOnAbort) {
   proto::AbortBody body{};
   body.reason = proto::AbortReason::kMemberSilent;
   body.rank = Be16{2};
-  body.other_rank = Be16{proto::kAggregatorRank};
   give_abort(body, kEpoch - 1);  // of an earlier session
   EXPECT_EQ(stream->state(), Stream::State::kReady);
   give_abort(body);
@@ -237,19 +236,6 @@ TEST_F(RunningTest, NamesTheRankThatFellSilentOnAbort) {
   expect_completion(submit(1), NATAGG_RANK_LOST);
   // And the others are told.
   EXPECT_EQ(transmit(Type::kLeave).size(), 1U);
-}
-
-TEST_F(RunningTest, BlamesTheRankThatALeaverHadWaitedFor) {
-  connect();
-  submit(1);
-  proto::AbortBody body{};
-  body.reason = proto::AbortReason::kMemberLeft;
-  body.rank = Be16{0};
-  body.other_rank = Be16{2};
-  give_abort(body);
-  EXPECT_EQ(stream->failure().rank, 2);
-  EXPECT_EQ(stream->failure().message,
-            "rank 0 gave up waiting for rank 2 (aggregator 10.0.0.1:4790)");
 }
 
 TEST_F(RunningTest, NamesBothRanksAndSizesOnAMismatch) {

@@ -16,18 +16,12 @@ std::string submitted(std::uint16_t rank, std::uint64_t fingerprint, std::uint32
          std::to_string(operation);
 }
 
-/// A rank is gone; the one at fault is whom it had waited for, if it had.
 Failure lost(const proto::AbortBody& body, const std::string& at) {
-  const std::string who = "rank " + std::to_string(body.rank.value());
-  const std::uint16_t awaited = body.other_rank.value();
-  if (body.reason == proto::AbortReason::kMemberSilent) {
-    return {NATAGG_RANK_LOST, body.rank.value(), who + " fell silent" + at};
-  }
-  if (awaited == proto::kAggregatorRank) {
-    return {NATAGG_RANK_LOST, body.rank.value(), who + " left while others wait for it" + at};
-  }
-  return {NATAGG_RANK_LOST, awaited,
-          who + " gave up waiting for rank " + std::to_string(awaited) + at};
+  const std::uint16_t rank = body.rank.value();
+  const bool silent = body.reason == proto::AbortReason::kMemberSilent;
+  return {NATAGG_RANK_LOST, rank,
+          "rank " + std::to_string(rank) +
+              (silent ? " fell silent" : " left while others wait for it") + at};
 }
 
 }  // namespace
