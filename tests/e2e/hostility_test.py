@@ -137,11 +137,11 @@ class Hostility(harness.LabTest):
         reports = self.lab.all_reduce(4, count=5000, check=True)
         self.assertEqual(len({report["checksum"] for report in reports}), 1)
         counters = aggregator.stop()
-        for reason in ("drop_udp_checksum", "drop_udp_port", "drop_udp_length"):
+        # A bridge that filters drops bad IPv4 headers itself; tests/daemon has those.
+        for reason in ("drop_runt", "drop_arp_malformed", "drop_ip_address", "drop_ip_protocol",
+                       "drop_udp_checksum", "drop_udp_port", "drop_udp_length"):
             with self.subTest(reason=reason):
-                self.assertGreater(counters.get(reason, 0), 0)
-        dropped = sum(count for name, count in counters.items() if name.startswith("drop_"))
-        self.assertGreaterEqual(dropped, 15, counters)
+                self.assertGreater(counters.get(reason, 0), 0, counters)
 
 
 if __name__ == "__main__":
