@@ -241,7 +241,7 @@ TEST_P(Failures, ClosingWithAnOperationInFlightEndsItEverywhere) {
   expect_clean(world.violations());
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Failures, testing::Range<std::uint64_t>(0, 40));
+INSTANTIATE_TEST_SUITE_P(Seeds, Failures, testing::Range<std::uint64_t>(0, story_seeds()));
 
 }  // namespace
 }  // namespace natagg::simulation

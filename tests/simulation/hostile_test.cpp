@@ -192,7 +192,7 @@ TEST_P(Hostile, TwoJobsShareTheShardsWithoutTouchingEachOther) {
   expect_clean(world_.violations());
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Range<std::uint64_t>(0, 40));
+INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Range<std::uint64_t>(0, story_seeds()));
 
 }  // namespace
 }  // namespace natagg::simulation

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 
@@ -207,6 +208,13 @@ std::string to_string(const Scenario& scenario) {
     }
   }
   return text.str();
+}
+
+std::uint64_t story_seeds() {
+  constexpr std::uint64_t kMost = 40;
+  const char* seeds = std::getenv("NATAGG_SIM_SEEDS");
+  if (seeds == nullptr || *seeds == '\0') return kMost;
+  return std::clamp<std::uint64_t>(std::strtoull(seeds, nullptr, 10) / 50, 1, kMost);
 }
 
 }  // namespace natagg::simulation

@@ -77,4 +77,8 @@ struct Scenario {
 /// One line.
 [[nodiscard]] std::string to_string(const Scenario& scenario);
 
+/// How many seeds each of the told stories plays: 40, or one in 50 of NATAGG_SIM_SEEDS where that
+/// is less, as it is with sanitizers.
+[[nodiscard]] std::uint64_t story_seeds();
+
 }  // namespace natagg::simulation
