@@ -40,7 +40,6 @@ proto::WelcomeBody welcome_body(const Session& session, proto::SessionState stat
 
 }  // namespace
 
-/// A header for the sender of `request`, about the same job.
 Header answer(const Header& request, Type type) {
   Header header = proto::make_header(type);
   header.job = request.job;
