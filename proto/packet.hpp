@@ -32,7 +32,7 @@ enum class Type : std::uint8_t {
   kJoin = 3,       // worker: take me into this job, on these terms
   kWelcome = 4,    // aggregator: the session's epoch and terms, forming or ready
   kRefuse = 5,     // aggregator: why not, with both numbers
-  kLeave = 6,      // worker: done or giving up; the aggregator echoes it
+  kLeave = 6,      // worker: done or giving up, and why; the aggregator echoes it
   kHeartbeat = 7,  // worker: alive; the aggregator echoes it
   kProbe = 8,      // aggregator, by multicast: who hears this?
   kData = 9,       // worker: one chunk of values
@@ -148,6 +148,22 @@ struct RefuseBody {
   std::uint8_t reserved[7];
 };
 
+/// Why a worker leaves.
+enum class LeaveReason : std::uint8_t {
+  kClosed = 1,          // its user is done with the job
+  kTimedOut = 2,        // one of its operations missed its deadline
+  kRankLost = 3,        // it was told that another rank is lost
+  kAggregatorLost = 4,  // an aggregator of its pool is lost
+  kMismatch = 5,        // the ranks submitted different operations
+  kRefused = 6,         // an aggregator of its pool refuses it
+};
+
+struct LeaveBody {
+  Be16 missing;  // the rank that the leaver was waiting for, kAggregatorRank for none
+  LeaveReason reason;
+  std::uint8_t reserved;
+};
+
 struct PendingBody {
   Be16 missing;        // lowest rank whose contribution is not here
   Be16 missing_count;  // ranks whose contribution is not here
@@ -167,14 +183,15 @@ struct AbortBody {
   Be32 operation;          // kMismatch: the operation index `rank` sent
   Be32 other_operation;    // kMismatch: the operation index `other_rank` sent
   Be16 rank;
-  Be16 other_rank;  // kMismatch; else kAggregatorRank
+  Be16 other_rank;  // kMismatch; kMemberLeft: whom `rank` was waiting for; else kAggregatorRank
   AbortReason reason;
-  std::uint8_t reserved[3];
+  LeaveReason cause;  // kMemberLeft: why `rank` left; else 0
+  std::uint8_t reserved[2];
 };
 
 static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 28);
 static_assert(sizeof(WelcomeBody) == 36 && sizeof(RefuseBody) == 32);
-static_assert(sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
+static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
 
 /// Bytes a control packet of `type` needs after its header; 0 for kData and kResult.
 [[nodiscard]] constexpr std::size_t body_size(Type type) {
@@ -184,9 +201,9 @@ static_assert(sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
     case Type::kJoin: return sizeof(JoinBody);
     case Type::kWelcome: return sizeof(WelcomeBody);
     case Type::kRefuse: return sizeof(RefuseBody);
+    case Type::kLeave: return sizeof(LeaveBody);
     case Type::kPending: return sizeof(PendingBody);
     case Type::kAbort: return sizeof(AbortBody);
-    case Type::kLeave:
     case Type::kHeartbeat:
     case Type::kProbe:
     case Type::kData:

@@ -113,9 +113,11 @@ void Registry::on_heartbeat(const Header& header, const Peer& source, Time now) 
   outbox_.add(source, answer(header, Type::kHeartbeat));
 }
 
-void Registry::on_leave(const Header& header, const Peer& source) {
+void Registry::on_leave(const Header& header, std::span<const std::byte> datagram,
+                        const Peer& source) {
+  const auto body = proto::read_body<proto::LeaveBody>(datagram);
   // Echoed whatever is known of the sender, so that a worker can always close at once.
-  outbox_.add(source, answer(header, Type::kLeave));
+  outbox_.add(source, answer(header, Type::kLeave), body);
   Job* job = find_job(header.job.value());
   if (job == nullptr) return;
   const std::uint16_t rank = header.rank.value();
@@ -128,10 +130,11 @@ void Registry::on_leave(const Header& header, const Peer& source) {
   if (member == nullptr || member->gone) return;
   Session& session = *job->running;
   counters_.add(Counter::kLeaves);
-  session.depart(rank, proto::AbortReason::kMemberLeft);
-  if (session.slots().any_open_without(rank)) {
-    abort(*job, session, abort_body(proto::AbortReason::kMemberLeft, rank));
-  }
+  proto::AbortBody left = abort_body(proto::AbortReason::kMemberLeft, rank);
+  left.cause = body.reason;
+  left.other_rank = body.missing;
+  session.depart(left);
+  if (session.slots().any_open_without(rank)) abort(*job, session, left);
 }
 
 void Registry::abort(const Job& job, Session& session, const proto::AbortBody& body) {

@@ -51,7 +51,8 @@ class Registry {
   void on_join(const proto::Header& header, std::span<const std::byte> datagram, const Peer& source,
                Time now);
   void on_heartbeat(const proto::Header& header, const Peer& source, Time now);
-  void on_leave(const proto::Header& header, const Peer& source);
+  void on_leave(const proto::Header& header, std::span<const std::byte> datagram,
+                const Peer& source);
 
   /// Tells a worker that speaks another version or codec, which it could not find out otherwise.
   /// Magic, version, type and the instance's place are the same in every version.

@@ -115,15 +115,15 @@ void Session::heard(Member& m, const Peer& source, Time now) {
   list_peers();
 }
 
-void Session::depart(std::uint16_t rank, proto::AbortReason reason) {
-  mark_gone(rank, reason);
+void Session::depart(const proto::AbortBody& cause) {
+  mark_gone(cause);
   list_peers();
 }
 
-void Session::mark_gone(std::uint16_t rank, proto::AbortReason reason) {
-  members_[rank].gone = true;
+void Session::mark_gone(const proto::AbortBody& cause) {
+  members_[cause.rank.value()].gone = true;
   --joined_;
-  if (!departed_) departed_ = abort_body(reason, rank);
+  if (!departed_) departed_ = cause;
 }
 
 Session::Silent Session::depart_silent(Time now, Time timeout) {
@@ -131,7 +131,7 @@ Session::Silent Session::depart_silent(Time now, Time timeout) {
   for (std::uint16_t rank = 0; rank < terms_.world; ++rank) {
     const Member& m = members_[rank];
     if (m.gone || now - m.last_heard < timeout) continue;
-    mark_gone(rank, proto::AbortReason::kMemberSilent);
+    mark_gone(abort_body(proto::AbortReason::kMemberSilent, rank));
     ++silent.count;
     if (!silent.awaited && slots_->any_open_without(rank)) silent.awaited = rank;
   }

@@ -87,8 +87,8 @@ class Session {
   /// A packet from `member` arrived, perhaps over another link than before.
   void heard(Member& member, const Peer& source, Time now);
 
-  /// `rank`, which is not gone yet, is gone from now on.
-  void depart(std::uint16_t rank, proto::AbortReason reason);
+  /// The rank that `cause` blames, which is not gone yet, is gone from now on.
+  void depart(const proto::AbortBody& cause);
 
   struct Silent {
     std::size_t count = 0;
@@ -131,7 +131,7 @@ class Session {
 
  private:
   [[nodiscard]] std::optional<Refusal> compare(const Terms& terms) const;
-  void mark_gone(std::uint16_t rank, proto::AbortReason reason);
+  void mark_gone(const proto::AbortBody& cause);
   void list_peers();
 
   std::uint32_t epoch_;

@@ -60,7 +60,7 @@ class Shard::Impl {
       case Type::kHeartbeat: registry_.on_heartbeat(header, source, now); break;
       case Type::kHello: registry_.on_hello(header, datagram, source); break;
       case Type::kJoin: registry_.on_join(header, datagram, source, now); break;
-      case Type::kLeave: registry_.on_leave(header, source); break;
+      case Type::kLeave: registry_.on_leave(header, datagram, source); break;
       default: counters_.add(Counter::kUnexpectedType);
     }
     return outbox_.contents();

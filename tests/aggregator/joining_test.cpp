@@ -11,6 +11,7 @@ namespace {
 
 using proto::AbortBody;
 using proto::AbortReason;
+using proto::LeaveReason;
 using proto::RefuseBody;
 using proto::RefuseReason;
 using proto::SessionState;
@@ -36,6 +37,17 @@ class JoiningTest : public ShardFixture {
     header.epoch = Be32{epoch};
     header.rank = Be16{rank};
     return control_packet(header);
+  }
+
+  static Packet leave(std::uint16_t rank, std::uint32_t epoch,
+                      LeaveReason reason = LeaveReason::kClosed,
+                      std::uint16_t missing = proto::kAggregatorRank) {
+    Header header = proto::make_header(Type::kLeave);
+    header.job = Be32{kJob};
+    header.epoch = Be32{epoch};
+    header.rank = Be16{rank};
+    const proto::LeaveBody body{.missing = Be16{missing}, .reason = reason, .reserved = 0};
+    return control_packet(header, body);
   }
 };
 
@@ -162,7 +174,7 @@ TEST_F(JoiningTest, GivesTheRankOfASilentJoinerToAnother) {
 
 TEST_F(JoiningTest, ForgetsAFormingJobThatEverybodyLeft) {
   const auto first = join(0, {});
-  give(control(Type::kLeave, 0, first[0].header.epoch.value()), peer_of(0));
+  give(leave(0, first[0].header.epoch.value()), peer_of(0));
   EXPECT_TRUE(sent(shard.tick(now)).empty());
   EXPECT_EQ(shard.usage().jobs, 0U);
 }
@@ -227,18 +239,38 @@ TEST_F(JoiningTest, StillServesResultsAfterARankFellSilentThatNobodyWaitsFor) {
 TEST_F(JoiningTest, AbortsWhenARankLeavesAChunkThatWaitsForIt) {
   const std::uint32_t epoch = join_all({.world = 3});
   data({.rank = 0, .epoch = epoch}, {kOne});
-  const auto answers = give(control(Type::kLeave, 2, epoch), peer_of(2));
+  const auto answers = give(leave(2, epoch), peer_of(2));
   ASSERT_EQ(answers.size(), 3U);
   EXPECT_EQ(answers[0].header.type, Type::kLeave);
   EXPECT_EQ(answers[0].to.endpoint, peer_of(2).endpoint);
   EXPECT_EQ(answers[1].body<AbortBody>().reason, AbortReason::kMemberLeft);
   EXPECT_EQ(answers[1].body<AbortBody>().rank.value(), 2U);
+  EXPECT_EQ(answers[1].body<AbortBody>().cause, LeaveReason::kClosed);
+  EXPECT_EQ(answers[1].body<AbortBody>().other_rank.value(), proto::kAggregatorRank);
+}
+
+TEST_F(JoiningTest, PassesOnWhyARankLeftAndWhomItWaitedFor) {
+  const std::uint32_t epoch = join_all({.world = 3});
+  data({.rank = 0, .epoch = epoch}, {kOne});
+  data({.rank = 1, .epoch = epoch}, {kOne});
+  const auto echo = give(leave(0, epoch, LeaveReason::kTimedOut, 2), peer_of(0));
+  ASSERT_EQ(echo.size(), 1U);  // what is open has the leaver's contribution
+  EXPECT_EQ(echo[0].header.type, Type::kLeave);
+  EXPECT_EQ(echo[0].body<proto::LeaveBody>().missing.value(), 2U);
+  const auto aborts = data({.rank = 1, .chunk = 1, .epoch = epoch}, {kOne});
+  ASSERT_EQ(aborts.size(), 2U);
+  for (const Sent& abort : aborts) {
+    EXPECT_EQ(abort.body<AbortBody>().reason, AbortReason::kMemberLeft);
+    EXPECT_EQ(abort.body<AbortBody>().rank.value(), 0U);
+    EXPECT_EQ(abort.body<AbortBody>().cause, LeaveReason::kTimedOut);
+    EXPECT_EQ(abort.body<AbortBody>().other_rank.value(), 2U);
+  }
 }
 
 TEST_F(JoiningTest, StillServesResultsAfterAFasterRankLeft) {
   const std::uint32_t epoch = join_all({});
   for (std::uint16_t rank : kBothRanks) data({.rank = rank, .epoch = epoch}, {kOne});
-  give(control(Type::kLeave, 0, epoch), peer_of(0));
+  give(leave(0, epoch), peer_of(0));
   EXPECT_EQ(data({.rank = 1, .epoch = epoch}, {kOne})[0].header.type, Type::kResult);
   const auto next = data({.rank = 1, .chunk = 1, .epoch = epoch}, {kOne});
   ASSERT_EQ(next.size(), 1U);
@@ -247,7 +279,7 @@ TEST_F(JoiningTest, StillServesResultsAfterAFasterRankLeft) {
 
 TEST_F(JoiningTest, DropsTheSessionWhenAllHaveLeft) {
   const std::uint32_t epoch = join_all({});
-  for (std::uint16_t rank : kBothRanks) give(control(Type::kLeave, rank, epoch), peer_of(rank));
+  for (std::uint16_t rank : kBothRanks) give(leave(rank, epoch), peer_of(rank));
   EXPECT_TRUE(sent(shard.tick(now)).empty());
   EXPECT_EQ(shard.usage().jobs, 0U);
 }
@@ -262,8 +294,8 @@ TEST_F(JoiningTest, DropsTheSessionWhenAllFellSilent) {
 
 TEST_F(JoiningTest, IgnoresALeaveFromAStranger) {
   const std::uint32_t epoch = join_all({});
-  give(control(Type::kLeave, 0, epoch), peer_of(9));
-  give(control(Type::kLeave, 0, epoch - 1), peer_of(0));
+  give(leave(0, epoch), peer_of(9));
+  give(leave(0, epoch - 1), peer_of(0));
   EXPECT_EQ(count(Counter::kLeaves), 0U);
 }
 

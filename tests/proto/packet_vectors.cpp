@@ -122,9 +122,14 @@ std::vector<Packet> all_packets() {
                              {"ours", refuse.ours.value()},
                              {"reason", static_cast<std::uint64_t>(refuse.reason)}}));
 
+  const LeaveBody leave{Be16{5}, LeaveReason::kTimedOut, 0};
+  packets.push_back(control("leave", Type::kLeave, leave,
+                            {{"missing", leave.missing.value()},
+                             {"reason", static_cast<std::uint64_t>(leave.reason)},
+                             {"reserved", 0}}));
+
   for (const auto& [name, type] :
-       {std::pair{"leave", Type::kLeave}, std::pair{"heartbeat", Type::kHeartbeat},
-        std::pair{"probe", Type::kProbe}}) {
+       {std::pair{"heartbeat", Type::kHeartbeat}, std::pair{"probe", Type::kProbe}}) {
     Packet packet{.name = name, .header = make_header(type), .rest = {}, .fields = {}};
     packets.push_back(packet);
   }
@@ -141,6 +146,7 @@ std::vector<Packet> all_packets() {
                         Be16{1},
                         Be16{2},
                         AbortReason::kMismatch,
+                        LeaveReason::kTimedOut,
                         {}};
   packets.push_back(control("abort", Type::kAbort, abort,
                             {{"fingerprint", abort.fingerprint.value()},
@@ -149,7 +155,8 @@ std::vector<Packet> all_packets() {
                              {"other_operation", abort.other_operation.value()},
                              {"rank", abort.rank.value()},
                              {"other_rank", abort.other_rank.value()},
-                             {"reason", static_cast<std::uint64_t>(abort.reason)}}));
+                             {"reason", static_cast<std::uint64_t>(abort.reason)},
+                             {"cause", static_cast<std::uint64_t>(abort.cause)}}));
 
   packets.push_back(values("data", Type::kData, {0, 60, 0x80, 60 | 0x80, nat8::kZero, 17}));
   packets.push_back(values("data-specials", Type::kData,

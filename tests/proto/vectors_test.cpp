@@ -190,7 +190,7 @@ const std::map<std::string, Layout> kBodies = {
       {"state", 1},
       {"reserved", 1}}},
     {"refuse", {{"instance", 8}, {"yours", 8}, {"ours", 8}, {"reason", 1}}},
-    {"leave", {}},
+    {"leave", {{"missing", 2}, {"reason", 1}, {"reserved", 1}}},
     {"heartbeat", {}},
     {"probe", {}},
     {"pending", {{"missing", 2}, {"missing_count", 2}}},
@@ -201,7 +201,8 @@ const std::map<std::string, Layout> kBodies = {
       {"other_operation", 4},
       {"rank", 2},
       {"other_rank", 2},
-      {"reason", 1}}},
+      {"reason", 1},
+      {"cause", 1}}},
 };
 
 /// The big-endian numbers of `layout` in a datagram's hexadecimal text, from byte `offset` on.

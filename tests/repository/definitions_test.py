@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BITS = {"Be16": 16, "Be32": 32, "Be64": 64, "std::uint8_t": 8, "std::int8_t": 8, "Type": 8,
-        "SessionState": 8, "RefuseReason": 8, "AbortReason": 8}
+        "SessionState": 8, "RefuseReason": 8, "LeaveReason": 8, "AbortReason": 8}
 
 
 def read(name):
@@ -48,7 +48,7 @@ class Definitions(unittest.TestCase):
         self.assertEqual({name: int(number) for number, name, _ in rows},
                          {name.upper(): number for name, number in types.items()})
         for _, name, body in rows:
-            if name in ("LEAVE", "HEARTBEAT", "PROBE", "DATA", "RESULT"):
+            if name in ("HEARTBEAT", "PROBE", "DATA", "RESULT"):
                 continue
             with self.subTest(type=name):
                 fields = ", ".join(f"{field} {bits}" for field, bits in
@@ -57,7 +57,8 @@ class Definitions(unittest.TestCase):
 
     def test_specification_lists_every_reason(self):
         text = re.sub(r"\s+", " ", read("proto/specification.md"))
-        for enum, marker in (("RefuseReason", "Reasons:"), ("AbortReason", "ABORT reasons:")):
+        for enum, marker in (("RefuseReason", "Reasons:"), ("LeaveReason", "LEAVE reasons:"),
+                             ("AbortReason", "ABORT reasons:")):
             listed = re.search(marker + r" (.*?)\. ", text + " ").group(1)
             numbers = [int(n) for n in re.findall(r"(?:^|, )(\d+) ", listed)]
             self.assertEqual(numbers, sorted(cpp_enum(enum).values()))

@@ -185,10 +185,10 @@ TEST_P(Failures, ARankThatNeverSubmitsIsNamedAtTheDeadline) {
     const natagg_status status = host.stream().failure().status;
     EXPECT_TRUE(status == NATAGG_TIMED_OUT || status == NATAGG_RANK_LOST);
     EXPECT_GE(host.jobs()[0].ended, begin + kDeadline);
+    EXPECT_EQ(host.stream().failure().rank, 3) << host.stream().failure().message;
+    expect_mentions(host.stream().failure().message, "rank 3");
     if (status == NATAGG_TIMED_OUT) {
-      expect_mentions(host.stream().failure().message, "rank 3");
       expect_mentions(host.stream().failure().message, "values 0 to 1407");
-      EXPECT_EQ(host.stream().failure().rank, 3);
     }
   }
   EXPECT_EQ(world.worker(0).stream().failure().status, NATAGG_TIMED_OUT);

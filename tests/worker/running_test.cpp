@@ -238,6 +238,34 @@ TEST_F(RunningTest, NamesTheRankThatFellSilentOnAbort) {
   EXPECT_EQ(transmit(Type::kLeave).size(), 1U);
 }
 
+TEST_F(RunningTest, TellsTheOthersWhomItWaitedForInVain) {
+  connect();
+  submit(1, 100 * kMs);
+  const auto sent = data();
+  give_pending(sent[0], 2);
+  now += 100 * kMs;
+  const auto leaves = transmit(Type::kLeave);
+  ASSERT_EQ(leaves.size(), 1U);
+  const auto body = proto::read_body<proto::LeaveBody>(leaves[0].packet);
+  EXPECT_EQ(body.reason, proto::LeaveReason::kTimedOut);
+  EXPECT_EQ(body.missing.value(), 2U);
+}
+
+TEST_F(RunningTest, BlamesTheRankThatALeaverWaitedForInVain) {
+  connect();
+  const std::uint64_t id = submit(1);
+  proto::AbortBody body{};
+  body.reason = proto::AbortReason::kMemberLeft;
+  body.rank = Be16{0};
+  body.other_rank = Be16{2};
+  body.cause = proto::LeaveReason::kTimedOut;
+  give_abort(body);
+  expect_completion(id, NATAGG_RANK_LOST);
+  EXPECT_EQ(stream->failure().rank, 2);
+  EXPECT_EQ(stream->failure().message,
+            "rank 2 is missing: rank 0 gave up waiting for it (aggregator 10.0.0.1:4790)");
+}
+
 TEST_F(RunningTest, NamesBothRanksAndSizesOnAMismatch) {
   connect();
   submit(1);

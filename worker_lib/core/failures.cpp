@@ -16,12 +16,32 @@ std::string submitted(std::uint16_t rank, std::uint64_t fingerprint, std::uint32
          std::to_string(operation);
 }
 
-Failure lost(const proto::AbortBody& body, const std::string& at) {
-  const std::uint16_t rank = body.rank.value();
-  const bool silent = body.reason == proto::AbortReason::kMemberSilent;
-  return {NATAGG_RANK_LOST, rank,
-          "rank " + std::to_string(rank) +
-              (silent ? " fell silent" : " left while others wait for it") + at};
+/// A rank left: because of another rank, or of an aggregator, or of its own accord.
+Failure left(const proto::AbortBody& body, const std::string& at) {
+  const std::uint16_t leaver = body.rank.value();
+  const std::uint16_t missing = body.other_rank.value();
+  const std::string name = "rank " + std::to_string(leaver);
+  const std::string blamed = "rank " + std::to_string(missing);
+  switch (body.cause) {
+    case proto::LeaveReason::kTimedOut:
+      if (missing == proto::kAggregatorRank) {
+        return {NATAGG_RANK_LOST, leaver, name + " left: its operation missed its deadline" + at};
+      }
+      return {NATAGG_RANK_LOST, missing,
+              blamed + " is missing: " + name + " gave up waiting for it" + at};
+    case proto::LeaveReason::kRankLost:
+      if (missing == proto::kAggregatorRank) break;
+      return {NATAGG_RANK_LOST, missing, blamed + " is lost: " + name + " left because of it" + at};
+    case proto::LeaveReason::kAggregatorLost:
+      return {NATAGG_AGGREGATOR_LOST, -1, name + " left: an aggregator of the pool is lost" + at};
+    case proto::LeaveReason::kMismatch:
+      return {NATAGG_MISMATCH, leaver,
+              name + " left: the ranks submitted different operations" + at};
+    case proto::LeaveReason::kRefused:
+      return {NATAGG_RANK_LOST, leaver, name + " left: an aggregator of the pool refuses it" + at};
+    case proto::LeaveReason::kClosed: break;
+  }
+  return {NATAGG_RANK_LOST, leaver, name + " left while others wait for it" + at};
 }
 
 }  // namespace
@@ -29,8 +49,10 @@ Failure lost(const proto::AbortBody& body, const std::string& at) {
 Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body) {
   const std::string at = " (aggregator " + to_string(shard) + ")";
   switch (body.reason) {
-    case proto::AbortReason::kMemberLeft:
-    case proto::AbortReason::kMemberSilent: return lost(body, at);
+    case proto::AbortReason::kMemberLeft: return left(body, at);
+    case proto::AbortReason::kMemberSilent:
+      return {NATAGG_RANK_LOST, body.rank.value(),
+              "rank " + std::to_string(body.rank.value()) + " fell silent" + at};
     case proto::AbortReason::kMismatch:
       return {NATAGG_MISMATCH, body.rank.value(),
               "ranks disagree: " +

@@ -11,10 +11,23 @@ namespace {
 constexpr int kRounds = 4;
 constexpr Time kRound = 20'000'000;
 
+proto::LeaveReason reason_of(natagg_status status) {
+  switch (status) {
+    case NATAGG_TIMED_OUT: return proto::LeaveReason::kTimedOut;
+    case NATAGG_RANK_LOST: return proto::LeaveReason::kRankLost;
+    case NATAGG_AGGREGATOR_LOST: return proto::LeaveReason::kAggregatorLost;
+    case NATAGG_MISMATCH: return proto::LeaveReason::kMismatch;
+    case NATAGG_REFUSED: return proto::LeaveReason::kRefused;
+    default: return proto::LeaveReason::kClosed;
+  }
+}
+
 }  // namespace
 
-void Leaving::begin(Time now) {
+void Leaving::begin(natagg_status why, int missing, Time now) {
   farewells_.clear();
+  const auto rank = missing < 0 ? proto::kAggregatorRank : static_cast<std::uint16_t>(missing);
+  body_ = {.missing = proto::Be16{rank}, .reason = reason_of(why), .reserved = 0};
   next_ = 0;
   rounds_left_ = kRounds;
   next_round_ = now;
@@ -26,7 +39,7 @@ void Leaving::add(const proto::Endpoint& shard, std::uint32_t job, std::uint32_t
   header.job = proto::Be32{job};
   header.epoch = proto::Be32{epoch};
   header.rank = proto::Be16{rank};
-  farewells_.push_back({.shard = shard, .header = header});
+  farewells_.push_back({.shard = shard, .datagram = {header, body_}});
 }
 
 void Leaving::transmit(Time now, Sink& sink) {
@@ -34,7 +47,7 @@ void Leaving::transmit(Time now, Sink& sink) {
   if (rounds_left_ == 0) return farewells_.clear();
   while (next_ < farewells_.size() && !sink.full()) {
     const Farewell& farewell = farewells_[next_++];
-    sink.add(farewell.shard, std::as_bytes(std::span(&farewell.header, 1)));
+    sink.add(farewell.shard, std::as_bytes(std::span(&farewell.datagram, 1)));
   }
   if (next_ < farewells_.size()) return;
   next_ = 0;

@@ -13,8 +13,8 @@ namespace natagg::worker {
 
 class Leaving {
  public:
-  /// Starts over with nobody to tell.
-  void begin(Time now);
+  /// Starts over with nobody to tell. `missing` is the rank waited for, -1 for none.
+  void begin(natagg_status why, int missing, Time now);
   void add(const proto::Endpoint& shard, std::uint32_t job, std::uint32_t epoch,
            std::uint16_t rank);
 
@@ -30,10 +30,14 @@ class Leaving {
  private:
   struct Farewell {
     proto::Endpoint shard;
-    proto::Header header;
+    struct Datagram {
+      proto::Header header;
+      proto::LeaveBody body;
+    } datagram;
   };
 
   std::vector<Farewell> farewells_;
+  proto::LeaveBody body_{};
   std::size_t next_ = 0;
   int rounds_left_ = 0;
   Time next_round_ = kNever;

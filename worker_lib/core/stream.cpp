@@ -124,7 +124,7 @@ class Stream::Impl {
   void close(Time now) {
     if (state_ == State::kClosing || state_ == State::kClosed) return;
     end_operations(NATAGG_CLOSED);
-    if (state_ != State::kFailed) say_farewell(now);
+    if (state_ != State::kFailed) say_farewell({NATAGG_CLOSED, -1, {}}, now);
     state_ = leaving_.done() ? State::kClosed : State::kClosing;
   }
 
@@ -348,12 +348,12 @@ class Stream::Impl {
   void fail(Failure failure, Time now) {
     failure_ = std::move(failure);
     state_ = State::kFailed;
-    say_farewell(now);
+    say_farewell(failure_, now);
     end_operations(failure_.status);
   }
 
-  void say_farewell(Time now) {
-    leaving_.begin(now);
+  void say_farewell(const Failure& why, Time now) {
+    leaving_.begin(why.status, why.rank, now);
     for (const Joining& joining : joinings_) {
       const ShardSession& session = joining.session();
       if (session.epoch != 0) {
