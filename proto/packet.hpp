@@ -220,6 +220,7 @@ inline constexpr std::size_t kValuesMultiple = 128;  // a packet's values: the g
 inline constexpr std::size_t kMinValues = 128;
 inline constexpr std::size_t kMaxValues = 8832;      // what MTU 9000 carries
 inline constexpr std::uint16_t kMaxWindow = 0x8000;  // slots, a power of two
+inline constexpr std::uint16_t kMaxShards = 256;     // of one aggregator
 
 /// The most values a packet can carry over a path of `mtu` bytes: 1408 at 1500, 8832 at 9000;
 /// 0 when the path cannot carry even kMinValues.

@@ -39,6 +39,8 @@ enum class Counter : std::uint8_t {
   kDuplicateOpen,
   kMismatch,
   kDeparted,
+  kEnded,
+  kUnpadded,
   // Work done.
   kContributions,
   kResults,
@@ -88,6 +90,8 @@ inline constexpr std::array kCounters = {
     CounterInfo{Counter::kDuplicateOpen, "duplicate_open", "dropped: contribution already added"},
     CounterInfo{Counter::kMismatch, "mismatch", "ranks submitted different operations"},
     CounterInfo{Counter::kDeparted, "departed", "answered ABORT: a member is gone"},
+    CounterInfo{Counter::kEnded, "ended", "answered ABORT: the session has ended"},
+    CounterInfo{Counter::kUnpadded, "unpadded", "dropped: HELLO or JOIN shorter than its answer"},
     CounterInfo{Counter::kContributions, "contributions", "chunks added to slots"},
     CounterInfo{Counter::kResults, "results", "slots finished"},
     CounterInfo{Counter::kCachedResults, "cached_results",

@@ -109,7 +109,10 @@ Registry::Found Registry::find_member(const Header& header, const Peer& source, 
 void Registry::on_heartbeat(const Header& header, const Peer& source, Time now) {
   const auto [job, session, member] = find_member(header, source, now);
   if (member == nullptr) return;
-  if (session->aborted()) return send_abort(header, source, *session->aborted());
+  if (session->aborted()) {
+    counters_.add(Counter::kEnded);
+    return send_abort(header, source, *session->aborted());
+  }
   outbox_.add(source, answer(header, Type::kHeartbeat));
 }
 
@@ -141,6 +144,7 @@ void Registry::abort(const Job& job, Session& session, const proto::AbortBody& b
   if (session.aborted()) return;
   counters_.add(Counter::kAborts);
   session.abort(body);
+  if (session.everybody().empty()) return;
   outbox_.add(session.everybody(), session_header(job, session, Type::kAbort), body);
 }
 
@@ -169,7 +173,7 @@ void Registry::on_hello(const Header& header, std::span<const std::byte> datagra
                                .max_workers = Be16{config_.max_workers}};
   // As long as the question when that leaves room, so that it probes the path both ways and
   // never amplifies.
-  if (datagram.size() < sizeof(Header) + sizeof(offer)) return;
+  if (datagram.size() < sizeof(Header) + sizeof(offer)) return counters_.add(Counter::kUnpadded);
   Outgoing& outgoing = outbox_.add(source, answer(header, Type::kOffer), offer);
   outgoing.padding = datagram.size() - outgoing.head.size();
 }
@@ -187,9 +191,10 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
               .rounding = body.rounding,
               .shift = header.shift,
               .values_pinned = (body.flags & proto::kJoinValuesPinned) != 0};
-  if (datagram.size() < proto::datagram_size(terms.values)) {
-    counters_.add(Counter::kBadTerms);
-    return;
+  // No answer is longer than its JOIN.
+  if (datagram.size() <
+      std::max(proto::datagram_size(terms.values), sizeof(Header) + sizeof(proto::WelcomeBody))) {
+    return counters_.add(Counter::kUnpadded);
   }
   const std::uint64_t instance = body.instance.value();
   if (auto refusal = check_terms(rank, terms)) return refuse(header, source, instance, *refusal);

@@ -34,7 +34,6 @@ Session::Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint&
 
 std::optional<Refusal> Session::compare(const Terms& terms) const {
   using enum proto::RefuseReason;
-  if (terms.world != terms_.world) return Refusal{kWorld, terms.world, terms_.world};
   if (terms.seed != terms_.seed) return Refusal{kSeed, terms.seed, terms_.seed};
   if (terms.rounding != terms_.rounding) {
     return Refusal{kRounding, terms.rounding, terms_.rounding};
@@ -55,6 +54,10 @@ std::optional<Refusal> Session::compare(const Terms& terms) const {
 std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance, const Terms& terms,
                                      const Peer& peer, bool hears_multicast, Time now,
                                      Time timeout) {
+  // The rank is one of the world that this JOIN names.
+  if (terms.world != terms_.world) {
+    return Refusal{proto::RefuseReason::kWorld, terms.world, terms_.world};
+  }
   Member& m = members_[rank];
   if (m.joined && m.instance != instance && now - m.last_heard < timeout) {
     return Refusal{proto::RefuseReason::kRankTaken, rank, m.peer.endpoint.address};

@@ -27,7 +27,8 @@ void check(bool in_range, const char* field, std::uint64_t value, const char* ra
 }
 
 const ShardConfig& checked(const ShardConfig& config) {
-  check(config.shards >= 1, "shards", config.shards, "at least 1");
+  check(config.shards >= 1 && config.shards <= proto::kMaxShards, "shards", config.shards,
+        "1 to 256");
   check(config.max_jobs >= 1, "max_jobs", config.max_jobs, "at least 1");
   check(config.max_workers >= 1, "max_workers", config.max_workers, "1 to 65535");
   check(std::has_single_bit(config.max_window), "max_window", config.max_window, "a power of two");
@@ -120,7 +121,10 @@ class Shard::Impl {
     SlotTable& slots = session.slots();
     const std::uint32_t sequence = header.sequence.value();
     const std::uint16_t rank = header.rank.value();
-    if (session.aborted()) return registry_.send_abort(header, source, *session.aborted());
+    if (session.aborted()) {
+      counters_.add(Counter::kEnded);
+      return registry_.send_abort(header, source, *session.aborted());
+    }
 
     const bool open = slots.locate(sequence) == SlotTable::Position::kOpen;
     if (open && slots.has_contributed(sequence, rank)) {

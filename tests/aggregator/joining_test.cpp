@@ -130,6 +130,12 @@ TEST_F(JoiningTest, RefusesTermsThatDifferFromTheJobs) {
   EXPECT_EQ(join(1, {})[0].body<WelcomeBody>().state, SessionState::kReady);
 }
 
+TEST_F(JoiningTest, RefusesARankBeyondTheFormingWorldEvenFromOneWhoClaimsALargerWorld) {
+  join(0, {.world = 2});
+  expect_refused(join(15, {.world = 16}), RefuseReason::kWorld, 16, 2);
+  EXPECT_EQ(join(1, {.world = 2})[0].body<WelcomeBody>().state, SessionState::kReady);
+}
+
 TEST_F(JoiningTest, RefusesWhatNoJobCanHave) {
   expect_refused(join(0, {.world = 0}), RefuseReason::kWorld, 0, 1);
   expect_refused(join(0, {.world = 17}), RefuseReason::kTooManyWorkers, 17, 16);
@@ -146,7 +152,7 @@ TEST_F(JoiningTest, DropsAJoinThatIsShorterThanThePacketsItProposes) {
   Packet packet = join_packet(0, {.values = 1408});
   packet.pop_back();
   EXPECT_TRUE(give(packet, peer_of(0)).empty());
-  EXPECT_EQ(count(Counter::kBadTerms), 1U);
+  EXPECT_EQ(count(Counter::kUnpadded), 1U);
 }
 
 TEST_F(JoiningTest, TellsAWorkerOfAnotherVersionOrCodecBothNumbers) {

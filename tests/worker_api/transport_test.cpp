@@ -254,5 +254,25 @@ TEST_F(UdpTest, LosesWholeBatchesWithoutTakingThemForTheEnd) {
   EXPECT_EQ(transport.stats().injected_losses, 200U);
 }
 
+/// There is always one datagram more.
+class FloodedTransport final : public Transport {
+ public:
+  bool join(const proto::Endpoint&) override { return false; }
+  void send(std::span<const Outgoing>) override {}
+  [[nodiscard]] std::span<const Incoming> receive() override { return {&datagram_, 1}; }
+  void wait(Time) override {}
+  void wake() override {}
+  [[nodiscard]] TransportStats stats() const override { return {}; }
+
+ private:
+  Incoming datagram_;
+};
+
+TEST(Losses, ReturnsFromAFloodOfWhichItLosesAll) {
+  LossyTransport transport(std::make_unique<FloodedTransport>(), 0, 1, 1);
+  EXPECT_TRUE(transport.receive().empty());
+  EXPECT_EQ(transport.stats().injected_losses, 64U);
+}
+
 }  // namespace
 }  // namespace natagg::worker

@@ -27,6 +27,13 @@ std::vector<std::uint16_t> candidates(const StreamConfig& config) {
   return values;
 }
 
+/// Could an aggregator at `port` be as this says? What follows trusts it.
+bool is_possible(const proto::OfferBody& offer, std::uint16_t port) {
+  const std::uint16_t shards = offer.shards.value();
+  return shards >= 1 && shards <= proto::kMaxShards && port + shards - 1 <= 0xFFFF &&
+         offer.max_values.value() >= proto::kMinValues && offer.max_window.value() >= 1;
+}
+
 }  // namespace
 
 Discovery::Discovery(const StreamConfig& config, const proto::Endpoint& aggregator, Time now)
@@ -62,20 +69,23 @@ Time Discovery::next_event() const {
 }
 
 void Discovery::on_offer(const proto::OfferBody& offer, std::size_t length, Time now) {
-  if (offer.instance.value() != config_.instance || offer.shards.value() == 0) return;
+  if (offer.instance.value() != config_.instance) return;
+  if (!is_possible(offer, aggregator_.port)) {
+    impossible_ = true;
+    return;
+  }
   const auto answered = std::find_if(
       candidates_.begin(), candidates_.end(),
       [length](std::uint16_t values) { return proto::datagram_size(values) == length; });
   if (answered == candidates_.end()) return;
   offer_ = offer;
   if (first_offer_ == kNever) first_offer_ = now;
-  const std::uint16_t carried = std::min(*answered, offer.max_values.value());
-  values_ = std::max<std::uint16_t>(values_, carried);
+  values_ = std::max(values_, std::min(*answered, offered_values()));
 }
 
 bool Discovery::settled(Time now) const {
   if (values_ == 0) return false;
-  const bool best = values_ >= std::min(candidates_.front(), offer_.max_values.value());
+  const bool best = values_ >= std::min(candidates_.front(), offered_values());
   return best || now - first_offer_ >= kPatience;
 }
 
@@ -83,7 +93,15 @@ std::uint16_t Discovery::window() const {
   return offer_.max_window.value();
 }
 
+std::uint16_t Discovery::offered_values() const {
+  const std::uint16_t most = offer_.max_values.value();
+  return static_cast<std::uint16_t>(most - most % proto::kValuesMultiple);
+}
+
 std::string Discovery::describe() const {
+  if (values_ == 0 && impossible_) {
+    return "aggregator " + to_string(aggregator_) + " offers what no aggregator can have";
+  }
   if (values_ == 0) {
     return "no answer from aggregator " + to_string(aggregator_) + " to " + std::to_string(asked_) +
            " HELLO packets, the shortest for " + std::to_string(candidates_.back()) +

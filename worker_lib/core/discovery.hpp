@@ -36,6 +36,8 @@ class Discovery {
   [[nodiscard]] std::string describe() const;
 
  private:
+  [[nodiscard]] std::uint16_t offered_values() const;
+
   const StreamConfig& config_;
   proto::Endpoint aggregator_;
   std::vector<std::uint16_t> candidates_;  // values a packet to try, most first
@@ -44,6 +46,7 @@ class Discovery {
   proto::OfferBody offer_{};
   std::uint16_t values_ = 0;
   std::uint32_t asked_ = 0;
+  bool impossible_ = false;  // an offer was
   Time next_round_;
   Time first_offer_ = kNever;
 };

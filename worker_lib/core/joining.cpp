@@ -51,6 +51,7 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
                  Time now)
     : config_(config),
       session_{.endpoint = shard, .index = proposal.index, .shards = proposal.shards},
+      window_(proposal.window),
       datagram_(proto::datagram_size(proposal.values)),
       next_join_(now) {
   proto::Header header = proto::make_header(proto::Type::kJoin);
@@ -90,11 +91,11 @@ void Joining::on_welcome(const proto::Header& header, const proto::WelcomeBody& 
   const std::uint16_t missing = body.missing.value();
   missing_ = missing == proto::kAggregatorRank ? -1 : missing;
   if (body.state != proto::SessionState::kReady) return;
-  const bool sane = body.values.value() >= proto::kMinValues &&
-                    body.values.value() <= proto::kMaxValues &&
-                    body.values.value() % proto::kValuesMultiple == 0 && body.window.value() != 0 &&
-                    (body.window.value() & (body.window.value() - 1U)) == 0 &&
-                    proto::datagram_size(body.values.value()) <= datagram_.size();
+  const bool sane =
+      body.values.value() >= proto::kMinValues && body.values.value() <= proto::kMaxValues &&
+      body.values.value() % proto::kValuesMultiple == 0 && body.window.value() != 0 &&
+      (body.window.value() & (body.window.value() - 1U)) == 0 && body.window.value() <= window_ &&
+      proto::datagram_size(body.values.value()) <= datagram_.size();
   if (!sane) return;
   ready_ = true;
   next_join_ = kNever;

@@ -53,6 +53,7 @@ class Joining {
  private:
   const StreamConfig& config_;
   ShardSession session_;
+  std::uint16_t window_;  // proposed
   std::vector<std::byte> datagram_;
   proto::WelcomeBody welcome_{};
   std::uint64_t members_ = 0;

@@ -190,8 +190,10 @@ class Stream::Impl {
     if (joining == nullptr) return false;
     const bool was_ready = joining->ready();
     joining->on_welcome(header, proto::read_body<proto::WelcomeBody>(datagram));
+    // One group a shard at most, however often it names another.
     if (const auto group = joining->group();
-        group && std::find(groups_.begin(), groups_.end(), *group) == groups_.end()) {
+        group && groups_.size() < joinings_.size() &&
+        std::find(groups_.begin(), groups_.end(), *group) == groups_.end()) {
       groups_.push_back(*group);
     }
     if (joining->ready() && !was_ready) {
@@ -233,7 +235,11 @@ class Stream::Impl {
   // --- Connecting ---
 
   void connect(Time now, Sink& sink) {
-    if (now >= config_.connect_deadline) return fail_connect(now);
+    if (now >= config_.connect_deadline || operations_.overdue(now) != nullptr) {
+      return fail_connect(now);
+    }
+    watch_silence(now);
+    if (state_ != State::kConnecting) return;
     if (joinings_.empty()) {
       for (Discovery& discovery : discoveries_) discovery.transmit(now, sink);
       const bool settled =
@@ -241,11 +247,15 @@ class Stream::Impl {
                       [now](const Discovery& discovery) { return discovery.settled(now); });
       if (!settled) return;
       begin_joining(now);
+      if (state_ != State::kConnecting) return;
     }
     for (Joining& joining : joinings_) joining.transmit(now, sink);
   }
 
   void begin_joining(Time now) {
+    if (const std::string problem = pool_problem(); !problem.empty()) {
+      return fail({NATAGG_INVALID_ARGUMENT, -1, problem}, now);
+    }
     Joining::Proposal proposal{.values = proto::kMaxValues, .window = config_.window};
     for (const Discovery& discovery : discoveries_) {
       proposal.values = std::min(proposal.values, discovery.values());
@@ -262,6 +272,27 @@ class Stream::Impl {
       }
     }
     channels_.resize(joinings_.size());
+  }
+
+  /// What keeps the pool's shards from being told apart or counted; empty when nothing does.
+  [[nodiscard]] std::string pool_problem() const {
+    std::size_t shards = 0;
+    for (auto a = discoveries_.begin(); a != discoveries_.end(); ++a) {
+      shards += a->shards();
+      const int first = a->aggregator().port;
+      const auto overlaps = [&](const Discovery& b) {
+        const int other = b.aggregator().port;
+        return a->aggregator().address == b.aggregator().address && first < other + b.shards() &&
+               other < first + a->shards();
+      };
+      const auto b = std::find_if(discoveries_.begin(), a, overlaps);
+      if (b == a) continue;
+      return "aggregators: " + to_string(b->aggregator()) + " and " + to_string(a->aggregator()) +
+             " share shards, for the one has " + std::to_string(b->shards()) + " and the other " +
+             std::to_string(a->shards()) + " on consecutive ports";
+    }
+    if (shards <= proto::kMaxWorld) return {};
+    return "aggregators: they have " + std::to_string(shards) + " shards, a pool can have 65535";
   }
 
   void become_ready(Time now) {
@@ -324,7 +355,13 @@ class Stream::Impl {
       }
       return fail(overdue(*operation, nullptr, nullptr, now), now);
     }
+    watch_silence(now);
+  }
+
+  /// Fails the stream when an aggregator is silent whose session is ready.
+  void watch_silence(Time now) {
     for (const auto& channel : channels_) {
+      if (channel == nullptr) continue;
       const Time silence = now - channel->silent_since();
       if (silence >= config_.aggregator_timeout) {
         return fail(aggregator_silent(channel->session().endpoint, silence), now);

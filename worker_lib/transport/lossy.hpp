@@ -51,16 +51,17 @@ class LossyTransport final : public Transport {
   }
 
   [[nodiscard]] std::span<const Incoming> receive() override {
-    // A batch that is lost as a whole must not look like the last one.
-    do {
+    // A batch that is lost as a whole must not look like the last one; nor must a flood of them
+    // keep the caller from sending.
+    incoming_.clear();
+    for (int i = 0; i < kBatches && incoming_.empty(); ++i) {
       const std::span<const Incoming> batch = inner_->receive();
       if (batch.empty()) return {};
-      incoming_.clear();
       for (const Incoming& datagram : batch) {
         if (!receive_.lose()) incoming_.push_back(datagram);
       }
       losses_ += batch.size() - incoming_.size();
-    } while (incoming_.empty());
+    }
     return incoming_;
   }
 
@@ -74,6 +75,8 @@ class LossyTransport final : public Transport {
   }
 
  private:
+  static constexpr int kBatches = 64;
+
   std::unique_ptr<Transport> inner_;
   LossModel transmit_;
   LossModel receive_;
