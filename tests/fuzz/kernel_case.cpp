@@ -5,30 +5,11 @@
 
 #include <algorithm>
 
+#include "input.hpp"
 #include "proto/nat8.hpp"
 
 namespace natagg::fuzz {
 namespace {
-
-/// Takes bytes from the front, and zeros after the last.
-class Reader {
- public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-
-  std::uint64_t take(std::size_t count) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < count && i < bytes_.size(); ++i) {
-      value |= std::uint64_t{bytes_[i]} << (8 * i);
-    }
-    bytes_ = bytes_.subspan(std::min(count, bytes_.size()));
-    return value;
-  }
-
-  [[nodiscard]] std::span<const std::uint8_t> rest() const { return bytes_; }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-};
 
 /// The finaliser of SplitMix64: few data bytes give many different elements.
 std::uint64_t mix(std::uint64_t x) {
@@ -132,7 +113,7 @@ bool takes_bytes(Target target) {
 }  // namespace
 
 void parse(std::span<const std::uint8_t> input, Case& result) {
-  Reader reader(input);
+  Input reader(input);
   result.target = static_cast<Target>(reader.take(1) % kTargets);
   const std::uint64_t flags = reader.take(1);
   result.key.mode = (flags & 1) != 0 ? proto::Rounding::kNearest : proto::Rounding::kStochastic;

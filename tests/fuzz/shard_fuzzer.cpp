@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// A shard under a program of packets from several sources, right or wrong, and of passing time.
+// shard_witness.hpp says what must hold after each step.
+
+#include <array>
+#include <map>
+
+#include "datagrams.hpp"
+#include "proto/operation.hpp"
+#include "shard_witness.hpp"
+
+namespace natagg::fuzz {
+namespace {
+
+using aggregator::Peer;
+using aggregator::ShardConfig;
+using aggregator::Time;
+using proto::Be16;
+using proto::Be32;
+using proto::Be64;
+using proto::Header;
+using proto::Type;
+
+constexpr std::uint16_t kValues = 128;
+constexpr std::size_t kSources = 6;
+
+ShardConfig config_of(Input& input) {
+  const std::size_t flags = input.byte();
+  ShardConfig config;
+  config.shards = static_cast<std::uint16_t>(1 + flags % 3);
+  config.max_jobs = static_cast<std::uint16_t>(1 + (flags >> 2) % 3);
+  config.max_workers = (flags >> 4 & 1) != 0 ? 70 : 3;
+  config.max_window = static_cast<std::uint16_t>(1U << (flags >> 5 & 3));
+  config.max_values = (flags >> 7) != 0 ? 2 * kValues : kValues;
+  const std::size_t more = input.byte();
+  config.multicast_address = (more & 1) != 0 ? 0xEF4E'4100 : 0;
+  config.multicast_port = 4790;
+  config.first_epoch = (more & 2) != 0 ? 0xFFFF'FFFE : 1;
+  config.first_sequence = (more & 4) != 0 ? 0xFFFF'FFFE : static_cast<std::uint32_t>(more >> 3);
+  return config;
+}
+
+/// Runs a program: its own idea of each job, by which most packets are right.
+class Program {
+ public:
+  explicit Program(std::span<const std::uint8_t> bytes)
+      : input_(bytes), config_(config_of(input_)), witness_(config_) {}
+
+  void run() {
+    while (!input_.empty()) step();
+    witness_.expect_all_forgotten(now_);
+  }
+
+ private:
+  struct Job {
+    std::uint16_t world = 0;
+    std::uint16_t window = 1;
+    std::uint32_t chunk = 0;  // about where the job is
+  };
+
+  void step() {
+    const std::size_t what = input_.byte();
+    const std::size_t job = what >> 4 & 1;
+    const std::size_t rank = what >> 5 & 3;
+    switch (what % 16) {
+      case 0:
+      case 1: return join(job, rank);
+      case 2: return join_all(job);
+      case 3:
+      case 4:
+      case 5: return data(job, rank);
+      case 6:
+      case 7: return chunk_of_all(job);
+      case 8: return control(job, rank, Type::kHeartbeat);
+      case 9: return control(job, rank, Type::kLeave);
+      case 10: return hello();
+      case 11: return raw();
+      case 12: return replay();
+      case 13: return pass(Time{1'000'000} << (what >> 4));
+      case 14: return pass(Time{input_.byte()} * 1'000'000);
+      default: return control(job, rank, static_cast<Type>(input_.below(16)));
+    }
+  }
+
+  static Peer source(std::size_t i) {
+    return {.endpoint = {0x0A00'0002U + static_cast<std::uint32_t>(i), 50000}, .link = i / 2};
+  }
+
+  void join(std::size_t job, std::size_t rank) {
+    const std::size_t terms = input_.byte();
+    Job& known = jobs_[job];
+    // Before the first, and now and then, the world changes.
+    if (known.world == 0 || terms >= 0xF0) {
+      known.world = static_cast<std::uint16_t>((terms & 8) != 0 ? 66 : 1 + terms % 3);
+    }
+    known.window = static_cast<std::uint16_t>(1U << (terms >> 4 & 3));
+    send_join(job, rank, terms);
+  }
+
+  void join_all(std::size_t job) {
+    const std::size_t terms = input_.byte() & 0x7FU;
+    Job& known = jobs_[job];
+    if (known.world == 0) known.world = static_cast<std::uint16_t>(1 + terms % 3);
+    for (std::size_t rank = 0; rank < known.world; ++rank) send_join(job, rank, terms);
+    known.chunk = 0;
+  }
+
+  void send_join(std::size_t job, std::size_t rank, std::size_t terms) {
+    Header header = make_header(job, rank, Type::kJoin);
+    header.epoch = Be32{0};
+    if ((terms & 4) != 0) header.flags = proto::kFlagMulticast;
+    const bool wide = (terms & 0x40) != 0;
+    proto::JoinBody body{};
+    body.instance = Be64{1 + rank + (terms >= 0xE0 ? 100U : 0U)};
+    body.world = Be16{jobs_[job].world};
+    body.values = Be16{static_cast<std::uint16_t>(wide ? 2 * kValues : kValues)};
+    body.window = Be16{jobs_[job].window};
+    body.shards = Be16{1};
+    body.rounding = 1;
+    write(datagram_, header, body, proto::datagram_size(body.values.value()));
+    deliver(source(rank));
+  }
+
+  void data(std::size_t job, std::size_t rank) {
+    const std::size_t place = input_.byte();
+    const Job& known = jobs_[job];
+    const std::uint32_t ahead = static_cast<std::uint32_t>(place % 8) - 3;
+    write_data(job, rank, known.chunk + (place < 0xC0 ? 0 : ahead), place);
+    const std::size_t from = (place & 0x38) == 0x38 ? input_.below(kSources) : rank;
+    deliver(source(from));
+  }
+
+  void chunk_of_all(std::size_t job) {
+    Job& known = jobs_[job];
+    const std::size_t place = input_.byte() & 0x3FU;
+    for (std::size_t rank = 0; rank < known.world; ++rank) {
+      write_data(job, rank, known.chunk, place);
+      deliver(source(rank));
+    }
+    ++known.chunk;
+  }
+
+  void write_data(std::size_t job, std::size_t rank, std::uint32_t chunk, std::size_t place) {
+    Header header = make_header(job, rank, Type::kData);
+    const std::uint32_t sequence = config_.first_sequence + chunk;
+    const std::uint16_t count = (place & 7) == 0 ? 1 : kValues;
+    const std::uint32_t window = std::min(jobs_[job].window, config_.max_window);
+    header.sequence = Be32{sequence};
+    header.slot = Be16{static_cast<std::uint16_t>(sequence & (window - 1))};
+    header.operation = Be32{chunk / 4};
+    header.element = Be64{std::uint64_t{chunk % 4} * kValues};
+    header.fingerprint = Be64{proto::fingerprint({.length = 4 * kValues})};
+    header.count = Be16{count};
+    header.flags = proto::kFlagNearest;
+    write(datagram_, header, sizeof(Header) + count);
+    // Large codes, so that slots become wide, and specials.
+    constexpr std::array<std::uint8_t, 8> kBytes = {0x40, 0x3C, 0xBC, 0x05, 0x41, 0xC1, 0x42, 0x20};
+    std::memset(datagram_.data() + sizeof(Header), kBytes[place >> 3 & 7], count);
+  }
+
+  void control(std::size_t job, std::size_t rank, Type type) {
+    const std::size_t padding = input_.byte();
+    write(datagram_, make_header(job, rank, type), sizeof(Header) + padding % 80);
+    deliver(source(padding >= 0xC0 ? padding % kSources : rank));
+  }
+
+  void hello() {
+    const std::size_t size = input_.byte();
+    write(datagram_, make_header(0, 0, Type::kHello), proto::HelloBody{.instance = Be64{size}},
+          sizeof(Header) + size);
+    deliver(source(size % kSources));
+  }
+
+  void raw() {
+    const auto bytes = std::as_bytes(input_.bytes(input_.byte() % 128));
+    datagram_.assign(bytes.begin(), bytes.end());
+    deliver(source(0));
+  }
+
+  /// The last datagram again, from anybody, perhaps changed.
+  void replay() { deliver(source(input_.below(kSources))); }
+
+  Header make_header(std::size_t job, std::size_t rank, Type type) {
+    Header header = proto::make_header(type);
+    header.job = Be32{static_cast<std::uint32_t>(job + 1)};
+    header.epoch = Be32{witness_.epoch(header.job.value())};
+    header.rank = Be16{static_cast<std::uint16_t>(rank)};
+    return header;
+  }
+
+  void deliver(const Peer& from) {
+    mutate(datagram_, input_);
+    witness_.receive(datagram_, from, now_);
+  }
+
+  void pass(Time time) {
+    now_ += time;
+    witness_.tick(now_);
+  }
+
+  Input input_;
+  ShardConfig config_;
+  ShardWitness witness_;
+  std::array<Job, 2> jobs_;
+  Datagram datagram_;
+  Time now_ = 0;
+};
+
+}  // namespace
+}  // namespace natagg::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  natagg::fuzz::Program({data, size}).run();
+  return 0;
+}

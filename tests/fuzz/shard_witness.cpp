@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "shard_witness.hpp"
+
+#include <algorithm>
+
+#include "datagrams.hpp"
+#include "input.hpp"
+#include "support/packets.hpp"
+
+namespace natagg::fuzz {
+
+using aggregator::Counter;
+using aggregator::Outgoing;
+using aggregator::Peer;
+using aggregator::Time;
+using proto::Header;
+using proto::Reject;
+using proto::Type;
+
+namespace {
+
+/// What a DATA packet can come to; each packet to one of these.
+constexpr Counter kOutcomes[] = {
+    Counter::kUnexpectedType, Counter::kUnknownSession, Counter::kStaleEpoch,
+    Counter::kBadRank,        Counter::kWrongSource,    Counter::kBadSlot,
+    Counter::kBadTerms,       Counter::kMalformedByte,  Counter::kStaleSequence,
+    Counter::kEarlySequence,  Counter::kDuplicateOpen,  Counter::kMismatch,
+    Counter::kDeparted,       Counter::kEnded,          Counter::kContributions,
+    Counter::kCachedResults,
+};
+
+/// The longest answer to anything that need not be as long: ABORT.
+constexpr std::size_t kLongestAnswer = sizeof(Header) + sizeof(proto::AbortBody);
+
+std::size_t length(const Outgoing& outgoing) {
+  return outgoing.head.size() + outgoing.body.size() + outgoing.padding;
+}
+
+}  // namespace
+
+ShardWitness::ShardWitness(const aggregator::ShardConfig& config)
+    : config_(config), shard_(config), memory_(16'384) {}
+
+void ShardWitness::receive(std::span<const std::byte> datagram, const Peer& source, Time now) {
+  const auto held = memory_.hold(datagram);
+  const bool well_formed = proto::validate(held) == Reject::kNone;
+  const Header header = well_formed ? proto::read_header(held) : Header{};
+  const std::pair name{header.job.value(), source.endpoint};
+  const bool stranger = !joined_.contains(name);
+  before_ = shard_.counters();
+  ++packets_;
+  const auto sent = shard_.receive(held, source, now);
+  const auto grew = [&](Counter counter) { return shard_.counters()[counter] != before_[counter]; };
+  if (grew(Counter::kJoins)) joined_.insert(name);
+  if (grew(Counter::kContributions)) {
+    const ChunkName chunk{header.job.value(), header.epoch.value(), header.sequence.value()};
+    require(chunks_[chunk].contributed.insert(header.rank.value()).second,
+            "a rank contributes to a chunk once");
+  }
+  for (const Outgoing& outgoing : sent) look_at(outgoing);
+  check_counted(header.type, well_formed);
+  check_bounds(sent);
+  if (stranger && !grew(Counter::kJoins)) check_stranger(sent, source, held.size());
+}
+
+void ShardWitness::check_counted(Type type, bool well_formed) {
+  const auto& values = shard_.counters().values();
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < proto::kRejects; ++i) sum += values[i];
+  require(sum == packets_, "each packet is accepted or rejected by name, once");
+  if (!well_formed) return;
+  std::uint64_t now = 0;
+  std::uint64_t before = 0;
+  for (const Counter counter : kOutcomes) {
+    now += shard_.counters()[counter];
+    before += before_[counter];
+  }
+  const bool worker_type = type == Type::kData || type == Type::kHello || type == Type::kJoin ||
+                           type == Type::kLeave || type == Type::kHeartbeat;
+  if (type == Type::kData || !worker_type) {
+    require(now == before + 1, "a DATA packet has one outcome");
+  } else {
+    require(now <= before + 1, "a packet has at most one outcome");
+  }
+}
+
+void ShardWitness::check_stranger(std::span<const Outgoing> sent, const Peer& source,
+                                  std::size_t size) const {
+  require(sent.size() <= 1, "a stranger is answered with one datagram");
+  for (const Outgoing& outgoing : sent) {
+    require(outgoing.to.size() == 1 && outgoing.to[0].endpoint == source.endpoint,
+            "a stranger alone is answered");
+    require(length(outgoing) <= std::max(size, kLongestAnswer), "an answer does not amplify");
+  }
+  for (const Counter counter : {Counter::kContributions, Counter::kResults, Counter::kAborts,
+                                Counter::kLeaves, Counter::kCachedResults, Counter::kSessions}) {
+    require(shard_.counters()[counter] == before_[counter], "a stranger changes nothing");
+  }
+}
+
+void ShardWitness::check_bounds(std::span<const Outgoing> sent) const {
+  std::size_t datagrams = 0;
+  for (const Outgoing& outgoing : sent) datagrams += outgoing.to.size();
+  require(datagrams <= config_.max_workers + 1U, "a packet makes one datagram a member at most");
+  const auto usage = shard_.usage();
+  require(usage.jobs <= config_.max_jobs, "jobs are bounded");
+  require(usage.ready_sessions <= usage.jobs, "a job has one session that runs");
+  require(usage.open_slots <= usage.ready_sessions * config_.max_window, "slots are bounded");
+}
+
+void ShardWitness::look_at(const Outgoing& outgoing) {
+  const auto packet = test::wire(outgoing);
+  require(proto::validate(packet) == Reject::kNone, "what is sent is well formed");
+  require(!outgoing.to.empty(), "what is sent is for somebody");
+  const Header header = proto::read_header(packet);
+  const std::uint32_t job = header.job.value();
+  switch (header.type) {
+    case Type::kWelcome: {
+      const auto body = proto::read_body<proto::WelcomeBody>(packet);
+      require(header.epoch.value() != 0, "an epoch is not 0");
+      require(
+          body.window.value() <= config_.max_window && body.values.value() <= config_.max_values,
+          "terms are within the configuration");
+      epochs_[job] = header.epoch.value();
+      if (body.state == proto::SessionState::kReady && body.instance.value() == 0) {
+        worlds_[{job, header.epoch.value()}] = body.joined.value();
+      }
+      return;
+    }
+    case Type::kResult: return look_at_result(header, proto::payload(packet));
+    case Type::kOffer:
+    case Type::kRefuse:
+    case Type::kLeave:
+    case Type::kHeartbeat:
+    case Type::kProbe:
+    case Type::kPending:
+    case Type::kAbort: return;
+    default: require(false, "an aggregator does not send what workers send");
+  }
+}
+
+void ShardWitness::look_at_result(const Header& header, std::span<const std::uint8_t> bytes) {
+  const std::uint32_t epoch = header.epoch.value();
+  ChunkHistory& chunk = chunks_[{header.job.value(), epoch, header.sequence.value()}];
+  require(chunk.contributed.size() == worlds_[{header.job.value(), epoch}],
+          "a result has a contribution of every rank");
+  if (chunk.result.empty()) chunk.result.assign(bytes.begin(), bytes.end());
+  require(std::equal(bytes.begin(), bytes.end(), chunk.result.begin(), chunk.result.end()),
+          "a result is the same bytes each time");
+}
+
+void ShardWitness::tick(Time now) {
+  before_ = shard_.counters();
+  // A probe, a session that becomes ready or ends: a few a job.
+  for (std::size_t left = 4U * config_.max_jobs; left > 0; --left) {
+    const auto sent = shard_.tick(now);
+    if (sent.empty()) return check_bounds(sent);
+    for (const Outgoing& outgoing : sent) look_at(outgoing);
+  }
+  require(false, "tick() comes to an end");
+}
+
+void ShardWitness::expect_all_forgotten(Time now) {
+  // Forming may take its time-out twice: one that becomes ready has members to fall silent.
+  const Time step = config_.forming_timeout + config_.probe_wait + config_.member_timeout;
+  for (int i = 0; i < 3; ++i) tick(now += step);
+  const auto usage = shard_.usage();
+  require(usage.jobs == 0 && usage.ready_sessions == 0 && usage.open_slots == 0,
+          "without members nothing is kept");
+}
+
+std::uint32_t ShardWitness::epoch(std::uint32_t job) const {
+  const auto known = epochs_.find(job);
+  return known == epochs_.end() ? 0 : known->second;
+}
+
+}  // namespace natagg::fuzz
