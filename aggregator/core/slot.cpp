@@ -122,15 +122,14 @@ bool SlotTable::contribute(std::uint32_t sequence, std::uint16_t rank,
   return true;
 }
 
-void SlotTable::widen(Slot& s, std::int64_t* sums, std::int16_t* carry) const {
+void SlotTable::widen(Slot& s, const std::int64_t* sums, std::int16_t* carry) {
   for (std::size_t i = 0; i < s.chunk.count; ++i) {
     carry[i] = static_cast<std::int16_t>(sums[i] < 0 ? -1 : 0);
   }
   s.wide = true;
 }
 
-void SlotTable::merge_specials(Slot& s, std::uint8_t* map,
-                               std::span<const std::uint8_t> bytes) const {
+void SlotTable::merge_specials(Slot& s, std::uint8_t* map, std::span<const std::uint8_t> bytes) {
   if (!s.specials) std::memset(map, 0, bytes.size());
   s.specials = true;
   for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -120,8 +120,8 @@ class SlotTable {
   [[nodiscard]] std::uint8_t* cached_bytes(std::uint32_t sequence, unsigned version) const {
     return results_.get() + 2 * offset(sequence) + version * stride_;
   }
-  void widen(Slot& slot, std::int64_t* sums, std::int16_t* carry) const;
-  void merge_specials(Slot& slot, std::uint8_t* map, std::span<const std::uint8_t> bytes) const;
+  static void widen(Slot& slot, const std::int64_t* sums, std::int16_t* carry);
+  static void merge_specials(Slot& slot, std::uint8_t* map, std::span<const std::uint8_t> bytes);
   void finish(std::uint32_t sequence, nat8::Tally& tally);
 
   std::uint32_t mask_;

@@ -25,7 +25,7 @@ bool may_pass(RefuseReason reason) {
 std::string explain(const proto::RefuseBody& body) {
   const std::uint64_t yours = body.yours.value();
   const std::uint64_t ours = body.ours.value();
-  const std::string name(to_string(body.reason));
+  std::string name(to_string(body.reason));
   switch (body.reason) {
     case RefuseReason::kRankTaken: {
       const proto::Endpoint holder{static_cast<std::uint32_t>(ours), 0};
