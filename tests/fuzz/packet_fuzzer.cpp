@@ -60,6 +60,7 @@ void read_body_of(Type type, std::span<const std::byte> datagram) {
     case Type::kJoin: return read_in_full<proto::JoinBody>(datagram);
     case Type::kWelcome: return read_in_full<proto::WelcomeBody>(datagram);
     case Type::kRefuse: return read_in_full<proto::RefuseBody>(datagram);
+    case Type::kLeave: return read_in_full<proto::LeaveBody>(datagram);
     case Type::kPending: return read_in_full<proto::PendingBody>(datagram);
     case Type::kAbort: return read_in_full<proto::AbortBody>(datagram);
     default: return;

@@ -163,6 +163,12 @@ class Program {
   void control(std::size_t job, std::size_t rank, Type type) {
     const std::size_t padding = input_.byte();
     write(datagram_, make_header(job, rank, type), sizeof(Header) + padding % 80);
+    if (type == Type::kLeave && datagram_.size() >= sizeof(Header) + sizeof(proto::LeaveBody)) {
+      const proto::LeaveBody body{.missing = Be16{static_cast<std::uint16_t>(padding >> 4)},
+                                  .reason = static_cast<proto::LeaveReason>(padding & 3),
+                                  .reserved = 0};
+      std::memcpy(datagram_.data() + sizeof(Header), &body, sizeof(body));
+    }
     deliver(source(padding >= 0xC0 ? padding % kSources : rank));
   }
 
