@@ -158,6 +158,43 @@ TEST(DaemonOnPcap, StartsAgainAfterSigkill) {
   EXPECT_EQ(daemon.wait(), 0) << daemon.log();
 }
 
+/// Hugepages that are free, and a place for their files.
+bool has_hugepages(unsigned wanted) {
+  std::ifstream mounts("/proc/mounts");
+  const std::string mounted{std::istreambuf_iterator<char>(mounts), {}};
+  std::ifstream file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  unsigned pages = 0;
+  return mounted.find(" hugetlbfs ") != std::string::npos && file >> pages && pages >= wanted;
+}
+
+TEST(DaemonOnHugepages, StartsAgainAfterSigkillLeftItsFiles) {
+  if (!has_hugepages(2 * 48)) GTEST_SKIP() << "needs 96 free hugepages of 2 MB and hugetlbfs";
+  const TemporaryDirectory directory;
+  std::vector<std::string> arguments = {"--lcores",
+                                        "0",
+                                        "--no-pci",
+                                        "--no-telemetry",
+                                        "-m",
+                                        "96",
+                                        "--file-prefix",
+                                        "natagg-test-huge",
+                                        "--vdev",
+                                        "net_null0",
+                                        "--",
+                                        "--address=10.0.0.1",
+                                        "--idle=polite"};
+  for (const char* log : {"log1", "log2", "log3"}) {
+    DaemonProcess daemon(arguments, directory.file(log));
+    ASSERT_TRUE(daemon.logged("ready:")) << daemon.log();
+    daemon.signal(SIGKILL);
+    EXPECT_EQ(daemon.wait(), 128 + SIGKILL);
+  }
+  DaemonProcess daemon(arguments, directory.file("log4"));
+  EXPECT_TRUE(daemon.logged("ready:")) << daemon.log();
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0) << daemon.log();
+}
+
 struct Failure {
   const char* description;
   std::vector<std::string> arguments;
