@@ -23,7 +23,8 @@ enum bit<8> natagg_type_t {
     DATA = 9,
     RESULT = 10,
     PENDING = 11,
-    ABORT = 12
+    ABORT = 12,
+    CHALLENGE = 14
 }
 
 header natagg_t {

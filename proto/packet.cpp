@@ -12,6 +12,7 @@
 namespace natagg::proto {
 namespace {
 
+/// `size` is that of the datagram without its trailer.
 Reject validate_values(const Header& header, std::size_t size) {
   const std::size_t count = header.count.value();
   if (count == 0 || count > kMaxValues) return Reject::kBadCount;
@@ -22,18 +23,33 @@ Reject validate_values(const Header& header, std::size_t size) {
   return Reject::kNone;
 }
 
+/// Without its trailer.
+Reject validate_control(const Header& header, std::span<const std::byte> datagram) {
+  if (header.count.value() != 0) return Reject::kBadCount;
+  const std::size_t least = sizeof(Header) + body_size(header.type);
+  if (datagram.size() < least) return Reject::kTooShort;
+  const bool proves =
+      (header.flags & kFlagAuthenticated) != 0 && instance_of(header, datagram) != 0;
+  return proves && datagram.size() < least + sizeof(Proof) ? Reject::kTooShort : Reject::kNone;
+}
+
 }  // namespace
 
-Reject validate(std::span<const std::byte> datagram) {
+Reject validate(std::span<const std::byte> datagram, Keys keys) {
   if (datagram.size() < sizeof(Header)) return Reject::kTooShort;
   const Header header = read_header(datagram);
   if (header.magic.value() != kMagic) return Reject::kBadMagic;
   if (header.version != kVersion) return Reject::kBadVersion;
   if (codec(header) != Codec::kNat8) return Reject::kBadCodec;
-  if ((header.flags & kFlagAuthenticated) != 0) return Reject::kUnauthenticated;
+  std::size_t size = datagram.size();
+  if ((header.flags & kFlagAuthenticated) != 0) {
+    if (keys == Keys::kNone) return Reject::kUnauthenticated;
+    if (size < sizeof(Header) + sizeof(Trailer)) return Reject::kTooShort;
+    size -= sizeof(Trailer);
+  }
   switch (header.type) {
     case Type::kData:
-    case Type::kResult: return validate_values(header, datagram.size());
+    case Type::kResult: return validate_values(header, size);
     case Type::kHello:
     case Type::kOffer:
     case Type::kJoin:
@@ -44,9 +60,7 @@ Reject validate(std::span<const std::byte> datagram) {
     case Type::kProbe:
     case Type::kPending:
     case Type::kAbort:
-      if (header.count.value() != 0) return Reject::kBadCount;
-      return datagram.size() < sizeof(Header) + body_size(header.type) ? Reject::kTooShort
-                                                                       : Reject::kNone;
+    case Type::kChallenge: return validate_control(header, datagram.first(size));
   }
   return Reject::kBadType;
 }
@@ -60,6 +74,19 @@ Header read_header(std::span<const std::byte> datagram) {
 std::span<const std::uint8_t> payload(std::span<const std::byte> datagram) {
   return {reinterpret_cast<const std::uint8_t*>(datagram.data()) + sizeof(Header),
           read_header(datagram).count.value()};
+}
+
+std::uint64_t instance_of(const Header& header, std::span<const std::byte> datagram) {
+  switch (header.type) {
+    // It comes first in all of their bodies.
+    case Type::kHello:
+    case Type::kOffer:
+    case Type::kJoin:
+    case Type::kWelcome:
+    case Type::kRefuse:
+    case Type::kChallenge: return read_body<HelloBody>(datagram).instance.value();
+    default: return 0;
+  }
 }
 
 std::string_view to_string(Type type) {
@@ -76,6 +103,7 @@ std::string_view to_string(Type type) {
     case Type::kResult: return "RESULT";
     case Type::kPending: return "PENDING";
     case Type::kAbort: return "ABORT";
+    case Type::kChallenge: return "CHALLENGE";
   }
   return "unknown type";
 }
@@ -113,6 +141,9 @@ std::string_view to_string(RefuseReason reason) {
     case RefuseReason::kTooManyWorkers: return "too many workers";
     case RefuseReason::kJobRunning: return "job is running";
     case RefuseReason::kNoMemory: return "out of slot memory";
+    case RefuseReason::kWrongKey: return "wrong key";
+    case RefuseReason::kNoKey: return "no key of the job";
+    case RefuseReason::kKeyRequired: return "key required";
   }
   return "unknown reason";
 }

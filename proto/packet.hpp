@@ -6,6 +6,7 @@
 // vectors/packets.csv ties both, the P4 program and the dissector together.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,13 +40,15 @@ enum class Type : std::uint8_t {
   kResult = 10,    // aggregator: the chunk's recompressed sum
   kPending = 11,   // aggregator: have your chunk, still waiting for these ranks
   kAbort = 12,     // aggregator: the session cannot go on, and who is the cause
+  // aggregator: send the JOIN again with this nonce, to prove that it is no old one
+  kChallenge = 14,
 };
 
 /// Bits 3..0 of Header::flags; bits 7..4 hold the Codec.
 enum Flag : std::uint8_t {
   kFlagSpecials = 1,       // the payload holds Inf or NaN
   kFlagNearest = 2,        // rounding to nearest; clear: stochastic
-  kFlagAuthenticated = 4,  // an authentication trailer follows the payload
+  kFlagAuthenticated = 4,  // the datagram ends with a Trailer
   kFlagMulticast = 8,      // worker: hears the multicast group; aggregator: sent by multicast
 };
 
@@ -138,6 +141,9 @@ enum class RefuseReason : std::uint8_t {
   kTooManyWorkers = 13,
   kJobRunning = 14,
   kNoMemory = 15,
+  kWrongKey = 17,     // the aggregator has another key of the job
+  kNoKey = 18,        // the aggregator has no key of the job
+  kKeyRequired = 19,  // the packet proves no key, and the job needs one
 };
 
 struct RefuseBody {
@@ -162,6 +168,10 @@ struct LeaveBody {
   Be16 missing;  // the rank that the leaver was waiting for, kAggregatorRank for none
   LeaveReason reason;
   std::uint8_t reserved;
+};
+
+struct ChallengeBody {
+  Be64 instance;  // echoed
 };
 
 struct PendingBody {
@@ -192,6 +202,7 @@ struct AbortBody {
 static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 28);
 static_assert(sizeof(WelcomeBody) == 36 && sizeof(RefuseBody) == 32);
 static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
+static_assert(sizeof(ChallengeBody) == 8);
 
 /// Bytes a control packet of `type` needs after its header; 0 for kData and kResult.
 [[nodiscard]] constexpr std::size_t body_size(Type type) {
@@ -204,6 +215,7 @@ static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(Abort
     case Type::kLeave: return sizeof(LeaveBody);
     case Type::kPending: return sizeof(PendingBody);
     case Type::kAbort: return sizeof(AbortBody);
+    case Type::kChallenge: return sizeof(ChallengeBody);
     case Type::kHeartbeat:
     case Type::kProbe:
     case Type::kData:
@@ -212,10 +224,29 @@ static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(Abort
   return 0;
 }
 
+// --- Authentication: what an authenticated datagram ends with. authentication.hpp makes it. ---
+
+using Nonce = std::array<std::uint8_t, 16>;
+using Mac = std::array<std::uint8_t, 16>;
+
+/// The last bytes of every authenticated datagram.
+struct Trailer {
+  Mac mac;       // of all that goes before the trailer, and of the counter
+  Be32 counter;  // the lower half of the sender's
+};
+
+/// What stands before the trailer of the datagrams that name an instance.
+struct Proof {
+  Nonce worker;      // the worker's, fresh for each joining; echoed
+  Nonce aggregator;  // CHALLENGE: the challenge; JOIN: echoed; WELCOME: the session's; else zero
+};
+
+static_assert(sizeof(Trailer) == 20 && alignof(Trailer) == 1 && sizeof(Proof) == 32);
+
 // --- Sizes ---
 
-inline constexpr std::size_t kIpUdpBytes = 28;       // IPv4 without options, and UDP
-inline constexpr std::size_t kTrailerBytes = 20;     // room kept for authentication
+inline constexpr std::size_t kIpUdpBytes = 28;  // IPv4 without options, and UDP
+inline constexpr std::size_t kTrailerBytes = sizeof(Trailer);
 inline constexpr std::size_t kValuesMultiple = 128;  // a packet's values: the generator's group
 inline constexpr std::size_t kMinValues = 128;
 inline constexpr std::size_t kMaxValues = 8832;      // what MTU 9000 carries
@@ -251,13 +282,16 @@ enum class Reject : std::uint8_t {
   kBadCount,   // DATA or RESULT: no values, or more than a packet may carry
   kBadCodec,
   kBadOperation,     // element + count is beyond the fingerprint's length
-  kUnauthenticated,  // the authentication flag is set where none is configured
+  kUnauthenticated,  // authenticated where there is no key, or not where there must be one
 };
 inline constexpr std::size_t kRejects = 10;
 
-/// Checks everything about `datagram` that needs no state. Reads no byte beyond it; anything
-/// not known to be right is rejected.
-[[nodiscard]] Reject validate(std::span<const std::byte> datagram);
+/// Whether the receiver has keys, and so understands authenticated datagrams.
+enum class Keys : bool { kNone = false, kSome = true };
+
+/// Checks everything about `datagram` that needs no state, which its MAC does. Reads no byte beyond
+/// it; anything not known to be right is rejected.
+[[nodiscard]] Reject validate(std::span<const std::byte> datagram, Keys keys = Keys::kNone);
 
 /// The header of a datagram of at least sizeof(Header) bytes.
 [[nodiscard]] Header read_header(std::span<const std::byte> datagram);
@@ -273,6 +307,10 @@ template <typename Body>
   __builtin_memcpy(&body, datagram.data() + sizeof(Header), sizeof(Body));
   return body;
 }
+
+/// The instance that a valid control packet is about: 0 where its type has none, and where it is
+/// for every worker. An authenticated datagram has a Proof exactly when this is not 0.
+[[nodiscard]] std::uint64_t instance_of(const Header& header, std::span<const std::byte> datagram);
 
 /// A header with magic, version and type set and all else zero.
 [[nodiscard]] constexpr Header make_header(Type type) {

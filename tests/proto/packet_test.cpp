@@ -21,7 +21,7 @@ using Datagram = std::vector<std::byte>;
 
 constexpr Type kControlTypes[] = {Type::kHello,   Type::kOffer, Type::kJoin,      Type::kWelcome,
                                   Type::kRefuse,  Type::kLeave, Type::kHeartbeat, Type::kProbe,
-                                  Type::kPending, Type::kAbort};
+                                  Type::kPending, Type::kAbort, Type::kChallenge};
 
 Datagram make_datagram(const Header& header, std::size_t rest) {
   Datagram datagram(sizeof(Header) + rest);
@@ -89,7 +89,7 @@ TEST(Packet, EveryUnknownTypeIsRejected) {
     const Header header = make_header(static_cast<Type>(type));
     if (validate(make_datagram(header, 100)) != Reject::kBadType) known.insert(type);
   }
-  EXPECT_EQ(known, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  EXPECT_EQ(known, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}));
 }
 
 TEST(Packet, ValuesMustFillTheDatagramExactly) {
@@ -144,6 +144,36 @@ TEST(Packet, AuthenticatedPacketsAreRejectedWhereNoKeyIsConfigured) {
   header.flags = kFlagAuthenticated;
   EXPECT_EQ(validate(make_datagram(header, 1)), Reject::kUnauthenticated);
   EXPECT_EQ(validate(make_datagram(header, 1 + kTrailerBytes)), Reject::kUnauthenticated);
+}
+
+TEST(Packet, WithKeysAnAuthenticatedPacketIsAsLongAsItsTrailerMakesIt) {
+  Header header = values_header(10);
+  header.flags = kFlagAuthenticated;
+  EXPECT_EQ(validate(make_datagram(header, 10 + kTrailerBytes), Keys::kSome), Reject::kNone);
+  EXPECT_EQ(validate(make_datagram(header, 10), Keys::kSome), Reject::kTooShort);
+  EXPECT_EQ(validate(make_datagram(header, 9 + kTrailerBytes), Keys::kSome), Reject::kBadLength);
+  EXPECT_EQ(validate(make_datagram(header, 11 + kTrailerBytes), Keys::kSome), Reject::kBadLength);
+
+  Header heartbeat = make_header(Type::kHeartbeat);
+  heartbeat.flags = kFlagAuthenticated;
+  EXPECT_EQ(validate(make_datagram(heartbeat, kTrailerBytes), Keys::kSome), Reject::kNone);
+  EXPECT_EQ(validate(make_datagram(heartbeat, kTrailerBytes - 1), Keys::kSome), Reject::kTooShort);
+}
+
+TEST(Packet, WhatNamesAnInstanceNeedsRoomForAProof) {
+  Header header = make_header(Type::kHello);
+  header.flags = kFlagAuthenticated;
+  const std::size_t least = sizeof(HelloBody) + sizeof(Proof) + kTrailerBytes;
+  auto hello = [&](std::size_t rest, std::uint64_t instance) {
+    auto datagram = make_datagram(header, rest);
+    const HelloBody body{Be64{instance}};
+    std::memcpy(datagram.data() + sizeof(Header), &body, sizeof(body));
+    return datagram;
+  };
+  EXPECT_EQ(validate(hello(least, 5), Keys::kSome), Reject::kNone);
+  EXPECT_EQ(validate(hello(least - 1, 5), Keys::kSome), Reject::kTooShort);
+  EXPECT_EQ(validate(hello(least - sizeof(Proof), 0), Keys::kSome), Reject::kNone);
+  EXPECT_EQ(instance_of(header, hello(least, 5)), 5U);
 }
 
 TEST(Packet, RandomBytesNeverPassWithoutBeingWellFormed) {

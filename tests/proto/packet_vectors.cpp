@@ -158,6 +158,9 @@ std::vector<Packet> all_packets() {
                              {"reason", static_cast<std::uint64_t>(abort.reason)},
                              {"cause", static_cast<std::uint64_t>(abort.cause)}}));
 
+  packets.push_back(
+      control("challenge", Type::kChallenge, ChallengeBody{instance}, {{"instance", id}}));
+
   packets.push_back(values("data", Type::kData, {0, 60, 0x80, 60 | 0x80, nat8::kZero, 17}));
   packets.push_back(values("data-specials", Type::kData,
                            {nat8::kPositiveInf, nat8::kNegativeInf, nat8::kNan, nat8::kZero}));

@@ -189,6 +189,7 @@ const std::map<std::string, Layout> kBodies = {
       {"missing", 2},
       {"state", 1},
       {"reserved", 1}}},
+    {"challenge", {{"instance", 8}}},
     {"refuse", {{"instance", 8}, {"yours", 8}, {"ours", 8}, {"reason", 1}}},
     {"leave", {{"missing", 2}, {"reason", 1}, {"reserved", 1}}},
     {"heartbeat", {}},

@@ -78,8 +78,11 @@ class Cores(unittest.TestCase):
             self.assertGreater(len(sources), 3, core)
             for path in sources:
                 for header in re.findall(r"^\s*#\s*include\s+(\S+)", path.read_text(), re.MULTILINE):
-                    with self.subTest(path=str(path.relative_to(ROOT)), header=header):
-                        self.assertTrue(self.may_include(header, allowed))
+                    name = str(path.relative_to(ROOT))
+                    with self.subTest(path=name, header=header):
+                        self.assertTrue(self.may_include(header, allowed) or
+                                        name == "proto/authentication.cpp" and
+                                        header.startswith("<openssl/"))
 
     @staticmethod
     def may_include(header, allowed):
