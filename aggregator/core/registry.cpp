@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <new>
 
 namespace natagg::aggregator {
@@ -38,6 +39,33 @@ proto::WelcomeBody welcome_body(const Session& session, proto::SessionState stat
           .reserved = 0};
 }
 
+Joiner joiner_of(const Header& header, std::uint64_t instance,
+                 std::span<const std::byte> datagram) {
+  Joiner joiner{.rank = header.rank.value(), .instance = instance};
+  if ((header.flags & proto::kFlagAuthenticated) == 0) return joiner;
+  joiner.nonce = proto::read_proof(datagram).worker;
+  joiner.counter = proto::read_trailer(datagram).counter.value();
+  return joiner;
+}
+
+bool replays(const Job* job, const Joiner& joiner) {
+  const auto seen = [&](const std::optional<Session>& session) {
+    return session && session->guard() != nullptr && session->guard()->replays(joiner);
+  };
+  return job != nullptr && (seen(job->running) || seen(job->forming));
+}
+
+/// False when there is no memory for the member's keys.
+bool admit(const Session& session, const Joiner& joiner) {
+  if (session.guard() == nullptr) return true;
+  try {
+    session.guard()->admit(joiner);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Header answer(const Header& request, Type type) {
@@ -57,10 +85,11 @@ Header session_header(const Job& job, const Session& session, Type type) {
   return header;
 }
 
-Registry::Registry(const ShardConfig& config, const Kernels& kernels, Counters& counters,
-                   Outbox& outbox)
+Registry::Registry(const ShardConfig& config, const Kernels& kernels, Guard& guard,
+                   Counters& counters, Outbox& outbox)
     : config_(config),
       kernels_(kernels),
+      guard_(guard),
       counters_(counters),
       outbox_(outbox),
       next_epoch_(config.first_epoch) {
@@ -197,14 +226,19 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
     return counters_.add(Counter::kUnpadded);
   }
   const std::uint64_t instance = body.instance.value();
+  const Joiner joiner = joiner_of(header, instance, datagram);
   if (auto refusal = check_terms(rank, terms)) return refuse(header, source, instance, *refusal);
   terms.window = std::min(terms.window, config_.max_window);
 
   Job* job = find_job(header.job.value());
+  if (replays(job, joiner)) return counters_.add(Counter::kReplayed);
   if (job != nullptr && job->running) {
     Session& session = *job->running;
     Member* member = session.terms().world > rank ? session.member(rank, source) : nullptr;
     if (member != nullptr && !member->gone && member->instance == instance) {
+      if (!admit(session, joiner)) {
+        return refuse(header, source, instance, {RefuseReason::kNoMemory});
+      }
       session.heard(*member, source, now);
       return welcome(*job, session, proto::SessionState::kReady, source, instance, datagram.size());
     }
@@ -228,6 +262,10 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
   if (auto refusal = session.join(rank, instance, terms, source, hears_multicast, now,
                                   config_.forming_timeout)) {
     return refuse(header, source, instance, *refusal);
+  }
+  if (!admit(session, joiner)) {
+    session.withdraw(*session.member(rank, source));
+    return refuse(header, source, instance, {RefuseReason::kNoMemory});
   }
   counters_.add(Counter::kJoins);
   if (session.full() && session.multicast_settled()) {
@@ -292,12 +330,15 @@ void Registry::refuse(const Header& request, const Peer& source, std::uint64_t i
 
 void Registry::refuse_foreign(std::span<const std::byte> datagram, const Peer& source,
                               Reject reject) {
-  if (reject != Reject::kBadVersion && reject != Reject::kBadCodec) return;
+  const bool keyed = reject == Reject::kUnauthenticated;
+  if (reject != Reject::kBadVersion && reject != Reject::kBadCodec && !keyed) return;
   if (datagram.size() < sizeof(Header) + sizeof(proto::RefuseBody)) return;
   const Header header = proto::read_header(datagram);
   if (header.type != Type::kHello && header.type != Type::kJoin) return;
   const std::uint64_t instance = proto::read_body<proto::HelloBody>(datagram).instance.value();
-  if (reject == Reject::kBadVersion) {
+  if (keyed) {
+    refuse(header, source, instance, {RefuseReason::kNoKey});
+  } else if (reject == Reject::kBadVersion) {
     refuse(header, source, instance,
            {RefuseReason::kProtocolVersion, header.version, proto::kVersion});
   } else {
@@ -305,6 +346,29 @@ void Registry::refuse_foreign(std::span<const std::byte> datagram, const Peer& s
            {RefuseReason::kCodec, static_cast<std::uint64_t>(header.flags >> 4),
             static_cast<std::uint64_t>(proto::Codec::kNat8)});
   }
+}
+
+void Registry::refuse_key(const Header& header, std::span<const std::byte> datagram,
+                          const Peer& source, RefuseReason reason) {
+  if (header.type != Type::kHello && header.type != Type::kJoin) return;
+  if (datagram.size() < sizeof(Header) + sizeof(proto::RefuseBody)) return;
+  refuse(header, source, proto::instance_of(header, datagram), {reason});
+}
+
+void Registry::challenge(const Header& header, std::span<const std::byte> datagram,
+                         const Peer& source) {
+  const proto::ChallengeBody body{.instance = Be64{proto::instance_of(header, datagram)}};
+  outbox_.add(source, answer(header, Type::kChallenge), body);
+}
+
+SessionGuard* Registry::find_guard(std::uint32_t id, std::uint32_t epoch) {
+  if (failed_ && failed_->epoch() == epoch) return failed_->guard();
+  for (const Job& job : jobs_) {
+    if (job.id != id) continue;
+    if (job.running && job.running->epoch() == epoch) return job.running->guard();
+    if (job.forming && job.forming->epoch() == epoch) return job.forming->guard();
+  }
+  return nullptr;
 }
 
 void Registry::tick_forming(Job& job, Time now) {
@@ -324,8 +388,10 @@ void Registry::tick_forming(Job& job, Time now) {
 /// False when there is no memory for its members.
 bool Registry::form(Job& job, const Terms& terms) {
   try {
-    job.forming.emplace(take_epoch(), terms, group_of(job.id, terms));
-  } catch (const std::bad_alloc&) {
+    const std::uint32_t epoch = take_epoch();
+    job.forming.emplace(epoch, terms, group_of(job.id, terms),
+                        guard_.make_session(job.id, epoch, terms.world));
+  } catch (const std::exception&) {
     job.forming.reset();
   }
   return job.forming.has_value();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aggregator/core/counters.hpp"
+#include "aggregator/core/guard.hpp"
 #include "aggregator/core/outbox.hpp"
 #include "aggregator/core/session.hpp"
 #include "aggregator/core/shard_config.hpp"
@@ -33,8 +34,9 @@ struct Job {
 
 class Registry {
  public:
-  /// `counters` and `outbox` are the shard's and outlive the registry.
-  Registry(const ShardConfig& config, const Kernels& kernels, Counters& counters, Outbox& outbox);
+  /// `guard`, `counters` and `outbox` are the shard's and outlive the registry.
+  Registry(const ShardConfig& config, const Kernels& kernels, Guard& guard, Counters& counters,
+           Outbox& outbox);
 
   struct Found {
     Job* job = nullptr;
@@ -54,10 +56,21 @@ class Registry {
   void on_leave(const proto::Header& header, std::span<const std::byte> datagram,
                 const Peer& source);
 
-  /// Tells a worker that speaks another version or codec, which it could not find out otherwise.
+  /// Tells a worker that speaks another version or codec, or has a key where there are none, which
+  /// it could not find out otherwise.
   /// Magic, version, type and the instance's place are the same in every version.
   void refuse_foreign(std::span<const std::byte> datagram, const Peer& source,
                       proto::Reject reject);
+
+  /// Tells the sender of a HELLO or JOIN what the guard found.
+  void refuse_key(const proto::Header& header, std::span<const std::byte> datagram,
+                  const Peer& source, proto::RefuseReason reason);
+  void challenge(const proto::Header& header, std::span<const std::byte> datagram,
+                 const Peer& source);
+
+  /// The keys of a session of job `id`, forming or running; null when there is no such session or
+  /// key.
+  [[nodiscard]] SessionGuard* find_guard(std::uint32_t id, std::uint32_t epoch);
 
   /// Ends a session and tells its members.
   void abort(const Job& job, Session& session, const proto::AbortBody& body);
@@ -84,6 +97,7 @@ class Registry {
 
   const ShardConfig& config_;
   const Kernels& kernels_;
+  Guard& guard_;
   Counters& counters_;
   Outbox& outbox_;
   std::vector<Job> jobs_;

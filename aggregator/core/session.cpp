@@ -4,6 +4,7 @@
 #include "aggregator/core/session.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace natagg::aggregator {
 namespace {
@@ -25,8 +26,9 @@ proto::AbortBody abort_body(proto::AbortReason reason, std::uint16_t rank) {
   return body;
 }
 
-Session::Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group)
-    : epoch_(epoch), terms_(terms), group_(group), members_(terms.world) {
+Session::Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group,
+                 std::unique_ptr<SessionGuard> guard)
+    : epoch_(epoch), guard_(std::move(guard)), terms_(terms), group_(group), members_(terms.world) {
   everybody_.reserve(terms.world);
   hearing_group_.reserve(1);
   deaf_.reserve(terms.world);

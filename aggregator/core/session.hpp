@@ -8,11 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "aggregator/core/peer.hpp"
+#include "aggregator/core/session_guard.hpp"
 #include "aggregator/core/slot.hpp"
 #include "proto/packet.hpp"
 
@@ -51,7 +53,9 @@ struct Member {
 
 class Session {
  public:
-  Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group);
+  /// `guard` is null where the job has no key.
+  Session(std::uint32_t epoch, const Terms& terms, const proto::Endpoint& group,
+          std::unique_ptr<SessionGuard> guard);
 
   // --- Forming ---
 
@@ -126,6 +130,7 @@ class Session {
   /// ... and to each of the others by unicast.
   [[nodiscard]] std::span<const Peer> deaf() const { return deaf_; }
 
+  [[nodiscard]] SessionGuard* guard() const { return guard_.get(); }
   [[nodiscard]] SlotTable& slots() { return *slots_; }
   [[nodiscard]] const SlotTable& slots() const { return *slots_; }
 
@@ -135,6 +140,7 @@ class Session {
   void list_peers();
 
   std::uint32_t epoch_;
+  std::unique_ptr<SessionGuard> guard_;
   Terms terms_;
   proto::Endpoint group_;  // address 0: none
   std::uint32_t first_sequence_ = 0;

@@ -44,32 +44,29 @@ class Shard::Impl {
   explicit Impl(const ShardConfig& config)
       : config_(checked(config)),
         kernels_(config.kernels != nullptr ? *config.kernels : default_kernels()),
-        registry_(config_, kernels_, counters_, outbox_) {}
+        guard_(config_, counters_),
+        registry_(config_, kernels_, guard_, counters_, outbox_) {}
 
   std::span<const Outgoing> receive(std::span<const std::byte> datagram, const Peer& source,
                                     Time now) {
     outbox_.clear();
-    const Reject reject = proto::validate(datagram);
+    const Reject reject =
+        proto::validate(datagram, guard_.enabled() ? proto::Keys::kSome : proto::Keys::kNone);
     counters_.add(reject);
     if (reject != Reject::kNone) {
       registry_.refuse_foreign(datagram, source, reject);
       return outbox_.contents();
     }
     const Header header = proto::read_header(datagram);
-    switch (header.type) {
-      case Type::kData: on_data(header, proto::payload(datagram), source, now); break;
-      case Type::kHeartbeat: registry_.on_heartbeat(header, source, now); break;
-      case Type::kHello: registry_.on_hello(header, datagram, source); break;
-      case Type::kJoin: registry_.on_join(header, datagram, source, now); break;
-      case Type::kLeave: registry_.on_leave(header, datagram, source); break;
-      default: counters_.add(Counter::kUnexpectedType);
-    }
+    if (guard_.enabled()) return receive_guarded(header, datagram, source, now);
+    dispatch(header, datagram, source, now);
     return outbox_.contents();
   }
 
   std::span<const Outgoing> tick(Time now) {
     outbox_.clear();
     registry_.tick(now);
+    if (guard_.enabled()) seal();
     return outbox_.contents();
   }
 
@@ -86,6 +83,40 @@ class Shard::Impl {
   }
 
  private:
+  void dispatch(const Header& header, std::span<const std::byte> datagram, const Peer& source,
+                Time now) {
+    switch (header.type) {
+      case Type::kData: on_data(header, proto::payload(datagram), source, now); break;
+      case Type::kHeartbeat: registry_.on_heartbeat(header, source, now); break;
+      case Type::kHello: registry_.on_hello(header, datagram, source); break;
+      case Type::kJoin: registry_.on_join(header, datagram, source, now); break;
+      case Type::kLeave: registry_.on_leave(header, datagram, source); break;
+      default: counters_.add(Counter::kUnexpectedType);
+    }
+  }
+
+  std::span<const Outgoing> receive_guarded(const Header& header,
+                                            std::span<const std::byte> datagram, const Peer& source,
+                                            Time now) {
+    SessionGuard* session = registry_.find_guard(header.job.value(), header.epoch.value());
+    switch (guard_.judge(header, datagram, source, session, now)) {
+      case Guard::Verdict::kAdmitted: dispatch(header, datagram, source, now); break;
+      case Guard::Verdict::kRefused:
+        registry_.refuse_key(header, datagram, source, guard_.refusal());
+        break;
+      case Guard::Verdict::kUnchallenged: registry_.challenge(header, datagram, source); break;
+      case Guard::Verdict::kDropped: break;
+    }
+    seal();
+    return outbox_.contents();
+  }
+
+  void seal() {
+    guard_.seal(outbox_, [this](std::uint32_t job, std::uint32_t epoch) {
+      return registry_.find_guard(job, epoch);
+    });
+  }
+
   void on_data(const Header& header, std::span<const std::uint8_t> bytes, const Peer& source,
                Time now) {
     const auto [job, session, member] = registry_.find_member(header, source, now);
@@ -204,6 +235,7 @@ class Shard::Impl {
   const Kernels& kernels_;
   Counters counters_;
   Outbox outbox_;
+  Guard guard_;
   Registry registry_;
 };
 

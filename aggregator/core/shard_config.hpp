@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "aggregator/core/peer.hpp"
+#include "proto/authentication.hpp"
 #include "proto/kernels.hpp"
 #include "proto/packet.hpp"
 
@@ -25,8 +27,11 @@ struct ShardConfig {
   std::uint32_t multicast_address = 0;   // first group of the range; job j uses + j % 256; 0: never
   std::uint16_t multicast_port = 0;
   std::uint32_t first_epoch = 1;  // random in production, so that epochs outlive a restart
-  std::uint32_t first_sequence = 0xFFFF'FF00;  // near the wrap, so that every job crosses it
-  const Kernels* kernels = nullptr;            // nullptr: default_kernels()
+  std::uint32_t first_sequence = 0xFFFF'FF00;    // near the wrap, so that every job crosses it
+  const Kernels* kernels = nullptr;              // nullptr: default_kernels()
+  std::shared_ptr<const proto::JobKeys> keys{};  // nullptr: no job is authenticated
+  bool jobs_without_key = false;                 // may join where other jobs have keys
+  proto::Secret entropy{};  // random in production; what makes sessions' nonces and challenges new
 };
 
 }  // namespace natagg::aggregator

@@ -18,20 +18,26 @@ namespace {
 constexpr unsigned kMaxRetries = 16;
 
 std::size_t payload_length(const Outgoing& datagram) {
-  return datagram.head.size() + datagram.body.size() + datagram.padding;
+  return datagram.head.size() + datagram.body.size() + datagram.padding + datagram.tail.size();
 }
 
 /// Zero padding adds nothing.
 std::uint16_t payload_sum(const Outgoing& datagram) {
-  return ones_append(ones_sum(datagram.head), datagram.head.size(),
-                     ones_sum(std::as_bytes(datagram.body)));
+  const std::uint16_t sum = ones_append(ones_sum(datagram.head), datagram.head.size(),
+                                        ones_sum(std::as_bytes(datagram.body)));
+  if (datagram.tail.empty()) return sum;
+  return ones_append(sum, payload_length(datagram) - datagram.tail.size(), ones_sum(datagram.tail));
 }
 
 void copy_payload(const Outgoing& datagram, char* out) {
   std::memcpy(out, datagram.head.data(), datagram.head.size());
   out += datagram.head.size();
   if (!datagram.body.empty()) std::memcpy(out, datagram.body.data(), datagram.body.size());
-  std::memset(out + datagram.body.size(), 0, datagram.padding);
+  out += datagram.body.size();
+  std::memset(out, 0, datagram.padding);
+  if (!datagram.tail.empty()) {
+    std::memcpy(out + datagram.padding, datagram.tail.data(), datagram.tail.size());
+  }
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ void AggregatorHost::start(std::uint32_t first_epoch) {
   aggregator::ShardConfig config = config_;
   config.shards = shard_count_;
   config.first_epoch = first_epoch;
+  // Of its own in each aggregator and each of its lives.
+  config.entropy[0] = static_cast<std::uint8_t>(first_.address);
+  config.entropy[1] = lives_++;
   for (config.index = 0; config.index < shard_count_; ++config.index) shards_.emplace_back(config);
 }
 
@@ -77,6 +80,7 @@ void AggregatorHost::send(std::size_t shard, std::span<const aggregator::Outgoin
     datagram_.assign(out.head.begin(), out.head.end());
     datagram_.insert(datagram_.end(), body.begin(), body.end());
     datagram_.resize(datagram_.size() + out.padding);
+    datagram_.insert(datagram_.end(), out.tail.begin(), out.tail.end());
     for (const aggregator::Peer& peer : out.to) {
       const bool group = peer.endpoint.address >> 28 == 0xE;
       if (!group && peer.link != link_of(peer.endpoint)) {

@@ -47,6 +47,7 @@ class AggregatorHost {
   std::uint16_t shard_count_;
   proto::Endpoint first_;
   std::vector<aggregator::Shard> shards_;
+  std::uint8_t lives_ = 0;
   Time next_tick_;
   bool alive_ = true;
   std::vector<std::byte> datagram_;  // being put together

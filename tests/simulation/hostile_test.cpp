@@ -25,6 +25,7 @@ Scenario hostile_scenario(std::uint64_t seed) {
   scenario.aggregators = static_cast<std::uint16_t>(random.between(1, 2));
   scenario.shards = static_cast<std::uint16_t>(random.between(1, 2));
   scenario.multicast = random.chance(0.5);
+  scenario.authenticated = seed % 2 == 1;
   scenario.operations.assign(3, {.length = 20'000});
   scenario.workers.resize(3);
   for (WorkerPlan& worker : scenario.workers) {
@@ -125,7 +126,7 @@ TEST_P(Hostile, AStrangerWhoCopiesPacketsIsNotTakenForAMember) {
     const std::vector<Packet>& recorded = world_.network().recorded();
     if (recorded.empty()) return;
     Packet packet = recorded[random_.below(recorded.size())];
-    const proto::Reject reject = proto::validate(packet.datagram);
+    const proto::Reject reject = proto::validate(packet.datagram, proto::Keys::kSome);
     if (reject != proto::Reject::kNone) return;
     const proto::Type type = proto::read_header(packet.datagram).type;
     // Without authentication anyone may join under a free rank; a member's packets are safe.
@@ -156,6 +157,10 @@ TEST_P(Hostile, PacketsOfAnEarlierRunAreNeverMixedIn) {
     worker::StreamConfig config = stream_config(scenario_, rank, world_.pool());
     config.job = 1;
     config.instance = 2'000 + rank;
+    if (config.key) {
+      config.key = std::make_shared<proto::JobKey>(job_key(1));
+      config.entropy[0] ^= 1;
+    }
     WorkerHost& host = world_.add_worker(config, world_.worker(rank).self(), world_.now());
     for (std::size_t i = 0; i < scenario_.operations.size(); ++i) {
       Job job;

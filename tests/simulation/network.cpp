@@ -15,7 +15,8 @@ constexpr std::size_t kDefaultMtu = 9000;
 
 /// HELLO and OFFER find out what a path carries; nothing else may exceed it.
 bool probes_path(std::span<const std::byte> datagram) {
-  if (proto::validate(datagram) != proto::Reject::kNone) return true;  // a test's own garbage
+  if (proto::validate(datagram, proto::Keys::kSome) != proto::Reject::kNone)
+    return true;  // a test's own garbage
   const proto::Type type = proto::read_header(datagram).type;
   return type == proto::Type::kHello || type == proto::Type::kOffer;
 }
@@ -133,7 +134,7 @@ void Network::trace(const proto::Endpoint& from, const proto::Endpoint& to,
 }
 
 std::string describe(std::span<const std::byte> datagram) {
-  const proto::Reject reject = proto::validate(datagram);
+  const proto::Reject reject = proto::validate(datagram, proto::Keys::kSome);
   if (reject != proto::Reject::kNone) return std::string(proto::to_string(reject));
   return proto::to_string(proto::read_header(datagram));
 }

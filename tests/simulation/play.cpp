@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "support/reference.hpp"
 
@@ -31,6 +32,14 @@ bool identical(const std::vector<float>& a, const std::vector<float>& b) {
 bool equal(float a, float b) {
   if (std::isnan(a) && std::isnan(b)) return true;
   return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
+/// The seed's and `number`'s own.
+proto::Secret entropy(std::uint64_t seed, std::uint64_t number) {
+  Random random(seed * 7'919 + number);
+  proto::Secret secret;
+  for (std::uint8_t& byte : secret) byte = static_cast<std::uint8_t>(random.bits());
+  return secret;
 }
 
 std::string operation_of_rank(std::size_t index, std::size_t rank) {
@@ -81,6 +90,10 @@ bool is_calm(const Scenario& scenario) {
 
 }  // namespace
 
+proto::JobKey job_key(std::uint32_t job) {
+  return {job, std::vector(proto::kMinKeyBytes, static_cast<std::byte>(job))};
+}
+
 worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
                                    const std::vector<proto::Endpoint>& pool) {
   const WorkerPlan& plan = scenario.workers[rank];
@@ -97,6 +110,10 @@ worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
   config.in_flight = plan.in_flight;
   config.first_operation = scenario.first_operation;
   config.kernels = kernels_named(plan.kernels);
+  if (scenario.authenticated) {
+    config.key = std::make_shared<proto::JobKey>(job_key(config.job));
+    config.entropy = entropy(scenario.seed, 1 + rank);
+  }
   return config;
 }
 
@@ -109,6 +126,12 @@ aggregator::ShardConfig shard_config(const Scenario& scenario) {
   config.first_epoch = scenario.first_epoch;
   config.first_sequence = scenario.first_sequence;
   config.kernels = kernels_named(scenario.aggregator_kernels);
+  if (scenario.authenticated) {
+    proto::JobKeys keys;
+    for (const std::uint32_t job : {0U, 1U, 257U}) keys.emplace(job, job_key(job));
+    config.keys = std::make_shared<proto::JobKeys>(std::move(keys));
+    config.entropy = entropy(scenario.seed, 0);
+  }
   return config;
 }
 
@@ -125,6 +148,10 @@ std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t jo
     const WorkerPlan& plan = scenario.workers[rank];
     worker::StreamConfig config = stream_config(scenario, rank, world.pool());
     config.job = job;
+    if (config.key) {
+      config.key = std::make_shared<proto::JobKey>(job_key(job));
+      config.entropy = entropy(scenario.seed, instances * 1'000'003 + rank);
+    }
     config.instance = instances * 1'000'003 + rank;
     WorkerHost& host = world.add_worker(config, world.now() + plan.start);
     world.network().set_path_mtu(host.self(), plan.path_mtu);

@@ -26,6 +26,9 @@ struct Outcome {
 
 [[nodiscard]] Outcome play(const Scenario& scenario, std::ostream* trace = nullptr);
 
+/// The key of `job` in scenarios that are authenticated.
+[[nodiscard]] proto::JobKey job_key(std::uint32_t job);
+
 /// How a rank of the scenario is configured, for tests that tell their own story.
 [[nodiscard]] worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
                                                  const std::vector<proto::Endpoint>& pool);

@@ -61,6 +61,7 @@ struct Scenario {
   proto::Rounding rounding = proto::Rounding::kStochastic;
   int shift = 0;
   bool one_at_a_time = false;  // each rank waits for an operation before it submits the next
+  bool authenticated = false;  // the job has a key
   bool close_early = false;    // each rank leaves as soon as its own operations are done
   std::vector<OperationPlan> operations;
   std::vector<WorkerPlan> workers;

@@ -122,7 +122,7 @@ class LoopbackAggregator {
       if (length < 0) break;
       if (muted_) continue;
       const std::span datagram(buffer_.data(), static_cast<std::size_t>(length));
-      if (proto::validate(datagram) == proto::Reject::kNone) {
+      if (proto::validate(datagram, proto::Keys::kSome) == proto::Reject::kNone) {
         ++received_[static_cast<std::size_t>(proto::read_header(datagram).type)];
       }
       const aggregator::Peer peer{
@@ -138,6 +138,7 @@ class LoopbackAggregator {
       datagram_.assign(packet.head.begin(), packet.head.end());
       datagram_.insert(datagram_.end(), body, body + packet.body.size());
       datagram_.resize(datagram_.size() + packet.padding);
+      datagram_.insert(datagram_.end(), packet.tail.begin(), packet.tail.end());
       for (const aggregator::Peer& peer : packet.to) {
         sockaddr_in address{};
         address.sin_family = AF_INET;

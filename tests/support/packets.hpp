@@ -42,13 +42,14 @@ inline Packet value_packet(proto::Header header, std::span<const std::uint8_t> v
   return packet;
 }
 
-/// What an Outgoing of either core looks like on the wire.
+/// What an aggregator's Outgoing looks like on the wire.
 template <typename Outgoing>
 Packet wire(const Outgoing& outgoing) {
   Packet packet(outgoing.head.begin(), outgoing.head.end());
   const auto body = std::as_bytes(outgoing.body);
   packet.insert(packet.end(), body.begin(), body.end());
   packet.resize(packet.size() + outgoing.padding);
+  packet.insert(packet.end(), outgoing.tail.begin(), outgoing.tail.end());
   return packet;
 }
 

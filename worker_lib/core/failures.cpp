@@ -72,6 +72,19 @@ Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body) {
           "aggregator " + to_string(shard) + " ended the session for an unknown reason"};
 }
 
+std::string key_refused(const proto::Endpoint& aggregator, std::uint32_t job,
+                        proto::RefuseReason reason) {
+  const std::string name = "job " + std::to_string(job);
+  const std::string who = "aggregator " + to_string(aggregator);
+  if (reason == proto::RefuseReason::kKeyRequired) {
+    return name + " needs a key at " + who + ", and this rank has none: give it the key file";
+  }
+  const std::string refused = "key of " + name + " refused by " + who + ": ";
+  return refused + (reason == proto::RefuseReason::kWrongKey
+                        ? "it has another one for this job"
+                        : "it has none for this job; key_directory is the place");
+}
+
 Failure aggregator_silent(const proto::Endpoint& shard, Time silence) {
   return {NATAGG_AGGREGATOR_LOST, -1,
           "aggregator " + to_string(shard) + " has been silent for " + milliseconds(silence)};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "worker_lib/core/channel.hpp"
 #include "worker_lib/core/stream.hpp"
@@ -13,6 +14,10 @@ namespace natagg::worker {
 
 /// An aggregator ended the session.
 [[nodiscard]] Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body);
+
+/// What is wrong with the key of `job`, by the aggregator's reason.
+[[nodiscard]] std::string key_refused(const proto::Endpoint& aggregator, std::uint32_t job,
+                                      proto::RefuseReason reason);
 
 /// An aggregator has not been heard for `silence`.
 [[nodiscard]] Failure aggregator_silent(const proto::Endpoint& shard, Time silence);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "worker_lib/core/failures.hpp"
+
 namespace natagg::worker {
 namespace {
 
@@ -117,6 +119,10 @@ void Joining::on_probe(const proto::Header& header, Time now) {
 std::optional<std::string> Joining::on_refuse(const proto::RefuseBody& body) {
   const std::uint64_t instance = body.instance.value();
   if (ready_ || (instance != config_.instance && instance != 0)) return std::nullopt;
+  if (body.reason == RefuseReason::kKeyRequired) {
+    refusal_ = key_refused(session_.endpoint, config_.job, body.reason);
+    return refusal_;
+  }
   refusal_ = "aggregator " + to_string(session_.endpoint) + " refuses rank " +
              std::to_string(config_.rank) + " of job " + std::to_string(config_.job) + ": " +
              explain(body);

@@ -37,6 +37,11 @@ class Joining {
   /// A multicast PROBE of this session: the next JOIN says that it was heard.
   void on_probe(const proto::Header& header, Time now);
 
+  /// A CHALLENGE, which the next JOIN answers.
+  void on_challenge(Time now) {
+    if (!ready_) next_join_ = now;
+  }
+
   /// A REFUSE. Returns the reason in words when waiting cannot help.
   [[nodiscard]] std::optional<std::string> on_refuse(const proto::RefuseBody& body);
 

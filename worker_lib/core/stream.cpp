@@ -11,6 +11,7 @@
 #include "worker_lib/core/channel.hpp"
 #include "worker_lib/core/discovery.hpp"
 #include "worker_lib/core/failures.hpp"
+#include "worker_lib/core/guard.hpp"
 #include "worker_lib/core/joining.hpp"
 #include "worker_lib/core/leaving.hpp"
 #include "worker_lib/core/operation_queue.hpp"
@@ -21,6 +22,10 @@ namespace {
 using proto::Endpoint;
 using proto::Header;
 using proto::Type;
+
+/// How long an aggregator that says, without proof, that it does not take this job's key may yet
+/// turn out not to have said so.
+constexpr Time kHintPatience = 1'000'000'000;
 
 void check(bool in_range, const char* field, const std::string& problem) {
   if (!in_range) throw std::invalid_argument(std::string(field) + " " + problem);
@@ -56,6 +61,7 @@ class Stream::Impl {
         operations_(config_.first_operation),
         last_transmit_(now) {
     validate(config_);
+    if (config_.key) guard_.emplace(config_);
     for (const Endpoint& aggregator : config_.aggregators) {
       discoveries_.emplace_back(config_, aggregator, now);
     }
@@ -72,12 +78,14 @@ class Stream::Impl {
 
   void receive(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
     stats_.bytes_received += datagram.size();
-    if (proto::validate(datagram) != proto::Reject::kNone) {
+    const proto::Keys keys = guard_ ? proto::Keys::kSome : proto::Keys::kNone;
+    if (proto::validate(datagram, keys) != proto::Reject::kNone) {
       ++stats_.rejected_packets;
       return;
     }
     const Header header = proto::read_header(datagram);
-    if (header.job.value() != config_.job || !dispatch(header, datagram, source, now)) {
+    if (header.job.value() != config_.job || (guard_ && !admitted(header, datagram, source, now)) ||
+        !dispatch(header, datagram, source, now)) {
       ++stats_.rejected_packets;
     }
   }
@@ -93,8 +101,14 @@ class Stream::Impl {
       leaving_.transmit(now, sink);
       if (state_ == State::kClosing && leaving_.done()) state_ = State::kClosed;
     }
-    stats_.bytes_sent += sink.bytes();
-    return sink.size();
+    if (!guard_) {
+      stats_.bytes_sent += sink.bytes();
+      return sink.size();
+    }
+    const std::size_t sealed = guard_->seal(out.first(sink.size()));
+    for (const Outgoing& datagram : out.first(sealed))
+      stats_.bytes_sent += datagram.datagram.size();
+    return sealed;
   }
 
   [[nodiscard]] Time next_event() const {
@@ -105,6 +119,7 @@ class Stream::Impl {
     }
     if (state_ == State::kReady) return next;
     next = std::min(next, config_.connect_deadline);
+    if (hint_) next = std::min(next, hint_->since + kHintPatience);
     if (joinings_.empty()) {
       for (const Discovery& discovery : discoveries_) {
         next = std::min(next, discovery.next_event());
@@ -136,6 +151,28 @@ class Stream::Impl {
  private:
   // --- Receiving ---
 
+  /// Whether the job's key vouches for the packet.
+  bool admitted(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
+                Time now) {
+    switch (guard_->judge(header, datagram, source)) {
+      case Guard::Verdict::kAdmitted:
+        if (hint_ && hint_->from == source) hint_.reset();
+        return true;
+      case Guard::Verdict::kHint: take_hint(datagram, source, now); return false;
+      case Guard::Verdict::kRejected: return false;
+    }
+    return false;
+  }
+
+  /// Anybody who sees this worker's packets can have sent it. It is believed when nothing comes
+  /// that proves the key.
+  void take_hint(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
+    const auto body = proto::read_body<proto::RefuseBody>(datagram);
+    if (state_ != State::kConnecting || hint_ || body.instance.value() != config_.instance) return;
+    if (find_joining(source) == nullptr && !is_asked(source)) return;
+    hint_ = Hint{source, key_refused(source, config_.job, body.reason), now};
+  }
+
   /// False when the packet has no place in the present state.
   bool dispatch(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
                 Time now) {
@@ -149,6 +186,7 @@ class Stream::Impl {
       case Type::kRefuse: return on_refuse(datagram, source, now);
       case Type::kWelcome: return on_welcome(header, datagram, source, now);
       case Type::kProbe: return on_probe(header, source, now);
+      case Type::kChallenge: return on_challenge(source, now);
       default: return on_session_packet(header, datagram, source, now);
     }
   }
@@ -214,16 +252,24 @@ class Stream::Impl {
     return true;
   }
 
+  bool on_challenge(const Endpoint& source, Time now) {
+    for (Joining& joining : joinings_) {
+      if (joining.shard() == source) joining.on_challenge(now);
+    }
+    return true;
+  }
+
   bool on_refuse(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
     const auto body = proto::read_body<proto::RefuseBody>(datagram);
     if (Joining* joining = find_joining(source)) {
       if (const auto reason = joining->on_refuse(body)) fail({NATAGG_REFUSED, -1, *reason}, now);
       return true;
     }
-    const bool asked =
-        std::any_of(discoveries_.begin(), discoveries_.end(),
-                    [&](const Discovery& discovery) { return discovery.aggregator() == source; });
-    if (!asked || body.instance.value() != config_.instance) return false;
+    if (!is_asked(source) || body.instance.value() != config_.instance) return false;
+    if (body.reason == proto::RefuseReason::kKeyRequired) {
+      fail({NATAGG_REFUSED, -1, key_refused(source, config_.job, body.reason)}, now);
+      return true;
+    }
     fail({NATAGG_REFUSED, -1,
           "aggregator " + to_string(source) + " refuses: " + std::string(to_string(body.reason)) +
               ": " + std::to_string(body.yours.value()) + " here, its own is " +
@@ -235,7 +281,8 @@ class Stream::Impl {
   // --- Connecting ---
 
   void connect(Time now, Sink& sink) {
-    if (now >= config_.connect_deadline || operations_.overdue(now) != nullptr) {
+    const bool hopeless = hint_ && now - hint_->since >= kHintPatience;
+    if (now >= config_.connect_deadline || operations_.overdue(now) != nullptr || hopeless) {
       return fail_connect(now);
     }
     watch_silence(now);
@@ -316,6 +363,7 @@ class Stream::Impl {
   }
 
   void fail_connect(Time now) {
+    if (hint_) return fail({NATAGG_REFUSED, -1, hint_->text}, now);
     for (const Joining& joining : joinings_) {
       if (!joining.ready()) {
         return fail({NATAGG_TIMED_OUT, joining.missing_rank(), joining.describe()}, now);
@@ -410,6 +458,12 @@ class Stream::Impl {
     return nullptr;
   }
 
+  [[nodiscard]] bool is_asked(const Endpoint& aggregator) const {
+    return std::any_of(discoveries_.begin(), discoveries_.end(), [&](const Discovery& discovery) {
+      return discovery.aggregator() == aggregator;
+    });
+  }
+
   Joining* find_joining(const Endpoint& shard) {
     for (Joining& joining : joinings_) {
       if (joining.shard() == shard) return &joining;
@@ -417,8 +471,17 @@ class Stream::Impl {
     return nullptr;
   }
 
+  /// An aggregator's word, without proof, on this job's key.
+  struct Hint {
+    Endpoint from;
+    std::string text;
+    Time since;
+  };
+
   StreamConfig config_;
   const Kernels& kernels_;
+  std::optional<Guard> guard_;  // where the job has a key
+  std::optional<Hint> hint_;
   State state_ = State::kConnecting;
   std::vector<Discovery> discoveries_;  // one an aggregator
   std::vector<Joining> joinings_;       // one a shard, in pool order; empty until discovered

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "natagg/status.h"
+#include "proto/authentication.hpp"
 #include "proto/endpoint.hpp"
 #include "proto/kernels.hpp"
 #include "proto/operation.hpp"
@@ -46,7 +47,9 @@ struct StreamConfig {
   Time heartbeat_interval = 100'000'000;
   Time aggregator_timeout = 1'500'000'000;  // silence after which an aggregator counts as lost
   std::uint32_t first_operation = 0;
-  const Kernels* kernels = nullptr;  // nullptr: default_kernels()
+  const Kernels* kernels = nullptr;            // nullptr: default_kernels()
+  std::shared_ptr<const proto::JobKey> key{};  // nullptr: the job is not authenticated
+  proto::Secret entropy{};  // random in production, with a key; what makes this worker's nonces new
 };
 
 /// One datagram to send. Its bytes stay valid and unchanged until the stream's next call.
