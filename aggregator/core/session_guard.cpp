@@ -14,6 +14,7 @@ SessionGuard::SessionGuard(const proto::JobKey& key, std::uint32_t epoch, const 
       members_(world) {}
 
 bool SessionGuard::replays(const Joiner& joiner) const {
+  if (joiner.rank >= members_.size()) return false;  // it proposes another world
   const Member& member = members_[joiner.rank];
   return member.opener && member.joiner.instance == joiner.instance &&
          joiner.counter <= member.joiner.counter;

@@ -169,6 +169,19 @@ TEST(Handshake, AMembersJoinDoesNotCountTwice) {
   EXPECT_EQ(rig.count(Counter::kReplayed), 1U);
 }
 
+TEST(Handshake, AJoinOfALargerWorldIsRefusedWhileTheJobRuns) {
+  Rig rig;
+  rig.connect();
+  worker::StreamConfig config = Rig::stream_config(0, 2);
+  config.rank = 900;
+  config.world = 1'000;
+  rig.start(0, config);
+  rig.run_for(100 * kMs);
+  EXPECT_EQ(rig.streams[0]->state(), Stream::State::kConnecting);
+  EXPECT_GT(rig.count(Counter::kRefusals), 0U);
+  EXPECT_EQ(rig.shard.usage().ready_sessions, 1U);
+}
+
 TEST(Handshake, AWelcomeOfAnEarlierLifeIsNotTakenEvenForTheSameInstance) {
   Rig rig;
   rig.connect(1);
