@@ -3,6 +3,7 @@
 
 // The aggregator daemon: configuration, log, EAL, port, lcores, and an orderly end.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -27,6 +28,9 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kBadConfiguration = 2;
+
+/// Larger blocks are the kernel's again once they are freed.
+constexpr int kLargeBlock = 256 * 1024;
 
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -77,6 +81,12 @@ class LinkWatch {
   bool up_;
 };
 
+/// A session's slots are megabytes. By default glibc keeps such blocks once it has seen one, in
+/// arenas in which later ones leave holes: memory would grow with the number of jobs served.
+void give_slots_back() {
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBlock);
+}
+
 void serve(const SignalMask& mask, const std::string& program, const CommandLine& command_line,
            const Options& options) {
   std::vector<std::string> eal_arguments = split_words(options.eal_args);
@@ -115,6 +125,7 @@ int run(const std::vector<std::string>& arguments, const std::vector<std::string
     start_log(configuration.options.log_level, configuration.options.log_file);
     spdlog::info("natagg-aggregator " NATAGG_VERSION);
     log_configuration(configuration);
+    give_slots_back();
     serve(mask, arguments.front(), command_line, configuration.options);
   } catch (const std::exception& error) {
     spdlog::critical("{}", error.what());

@@ -37,6 +37,10 @@ class Process:
                 [str(argument) for argument in arguments], stdin=subprocess.DEVNULL, stdout=file,
                 stderr=subprocess.STDOUT, cwd=log.parent, env={**_ENVIRONMENT, **(environment or {})})
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def text(self):
         return self.log.read_text(errors="replace")
 
