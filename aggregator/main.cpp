@@ -9,8 +9,10 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aggregator/configuration.hpp"
@@ -22,6 +24,7 @@
 #include "aggregator/log.hpp"
 #include "aggregator/ready_file.hpp"
 #include "aggregator/report.hpp"
+#include "keys/key_file.hpp"
 
 namespace natagg::aggregator {
 namespace {
@@ -87,14 +90,19 @@ void give_slots_back() {
   ::mallopt(M_MMAP_THRESHOLD, kLargeBlock);
 }
 
+std::shared_ptr<const proto::JobKeys> read_keys(const Options& options) {
+  if (options.key_directory.empty()) return nullptr;
+  return std::make_shared<proto::JobKeys>(keys::read_key_directory(options.key_directory));
+}
+
 void serve(const SignalMask& mask, const std::string& program, const CommandLine& command_line,
-           const Options& options) {
+           const Options& options, std::shared_ptr<const proto::JobKeys> keys) {
   std::vector<std::string> eal_arguments = split_words(options.eal_args);
   eal_arguments.insert(eal_arguments.end(), command_line.eal.begin(), command_line.eal.end());
 
   const io::Eal eal(program, eal_arguments, [] { print(help_text()); });
   const io::Port port(options.mtu, eal.lcores());
-  io::Datapath datapath(options, port, eal.lcores());
+  io::Datapath datapath(options, port, eal.lcores(), std::move(keys));
   const io::Telemetry telemetry(datapath, options);
   LinkWatch link(port, datapath);
   const ControlThread control(mask,
@@ -113,8 +121,13 @@ int run(const std::vector<std::string>& arguments, const std::vector<std::string
   const SignalMask mask;
   const CommandLine command_line = split_command_line({arguments.begin() + 1, arguments.end()});
   Configuration configuration;
+  std::shared_ptr<const proto::JobKeys> keys;
   try {
     configuration = load_configuration(command_line.ours, environment);
+    const bool run = configuration.request == Request::kRun;
+    if (run || configuration.request == Request::kCheckConfig) {
+      keys = read_keys(configuration.options);
+    }
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "natagg-aggregator: %s\n", error.what());
     return kBadConfiguration;
@@ -126,7 +139,8 @@ int run(const std::vector<std::string>& arguments, const std::vector<std::string
     spdlog::info("natagg-aggregator " NATAGG_VERSION);
     log_configuration(configuration);
     give_slots_back();
-    serve(mask, arguments.front(), command_line, configuration.options);
+    if (keys) spdlog::info("keys: of {} {}", keys->size(), keys->size() == 1 ? "job" : "jobs");
+    serve(mask, arguments.front(), command_line, configuration.options, std::move(keys));
   } catch (const std::exception& error) {
     spdlog::critical("{}", error.what());
     return kFailure;

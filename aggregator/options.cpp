@@ -139,6 +139,21 @@ constexpr std::array kTable = {
            .unit = "ms",
            .help = "How long a complete job waits for its workers to hear the multicast probe."},
 
+    Option{.name = "jobs_without_key",
+           .group = "Security",
+           .field = &Options::jobs_without_key,
+           .choices = "refuse|accept",
+           .help =
+               "What becomes of jobs that have no key where key_directory is set. Without it no\n"
+               "job has a key, and all are accepted."},
+    Option{.name = "key_directory",
+           .group = "Security",
+           .field = &Options::key_directory,
+           .help = "Directory with the keys of jobs, that of job 7 in a file 7.key of mode 600;\n"
+                   "read at start. Only workers with the same key get into such a job, and every\n"
+                   "packet of it is authenticated. Empty: none is.",
+           .example = "/etc/natagg/keys"},
+
     Option{.name = "eal_args",
            .group = "Machine",
            .field = &Options::eal_args,

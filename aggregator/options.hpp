@@ -30,6 +30,9 @@ struct Options {
   std::uint32_t forming_timeout_ms = 1000;
   std::uint32_t probe_wait_ms = 100;
 
+  std::string key_directory;
+  std::string jobs_without_key = "refuse";
+
   std::string eal_args;
   std::string idle = "poll";
   std::string kernels = "auto";

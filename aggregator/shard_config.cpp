@@ -56,6 +56,7 @@ ShardConfig shard_config(const Options& options, std::uint16_t index, std::uint1
       .first_epoch = first_epoch,
       .first_sequence = ShardConfig{}.first_sequence,
       .kernels = choose_kernels(options.kernels),
+      .jobs_without_key = options.jobs_without_key == "accept",
   };
 }
 

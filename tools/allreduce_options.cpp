@@ -40,7 +40,9 @@ po::options_description job_options(AllreduceOptions& options, Raw& raw) {
        "the pool: numeric IPv4, port 4790 unless given")                       //
       ("average", po::bool_switch(), "divide the sum by the number of ranks")  //
       ("job", with_default(worker.job), "number of the job")                   //
-      ("rank", with_default(worker.rank), "of this process, from 0")           //
+      ("key-file", po::value(&worker.key_file)->value_name("file"),
+       "with the job's key, which the aggregators must have; its mode is 600")  //
+      ("rank", with_default(worker.rank), "of this process, from 0")            //
       ("rounding", po::value(&raw.rounding)->default_value("stochastic"),
        "stochastic (unbiased) or nearest")                                               //
       ("seed", with_default(worker.seed), "of the job's randomness")                     //

@@ -6,8 +6,11 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <stdexcept>
 #include <string>
 
+#include "keys/key_file.hpp"
 #include "proto/nat8.hpp"
 #include "proto/packet.hpp"
 #include "worker_lib/error.hpp"
@@ -46,6 +49,14 @@ void check_values(std::uint32_t values) {
                                   std::to_string(proto::kMaxValues));
 }
 
+std::shared_ptr<const proto::JobKey> read_key(const char* path, std::uint32_t job) {
+  try {
+    return std::make_shared<proto::JobKey>(keys::read_key_file(path, job));
+  } catch (const std::invalid_argument& error) {
+    refuse("key_file", error.what());
+  }
+}
+
 StreamConfig make_stream_config(const natagg_options& options) {
   check_range<std::uint32_t>("world", options.world, 1, proto::kMaxWorld);
   check_range<std::uint32_t>("rank", options.rank, 0, options.world - 1);
@@ -73,6 +84,9 @@ StreamConfig make_stream_config(const natagg_options& options) {
   config.window = static_cast<std::uint16_t>(options.window);
   config.heartbeat_interval = heartbeat;
   config.aggregator_timeout = silence;
+  if (options.key_file != nullptr && *options.key_file != '\0') {
+    config.key = read_key(options.key_file, options.job);
+  }
   return config;
 }
 

@@ -14,7 +14,7 @@
 namespace natagg::worker {
 
 struct WorkerConfig {
-  StreamConfig stream;  // without instance, mtu, in_flight and connect_deadline
+  StreamConfig stream;  // without instance, entropy, mtu, in_flight and connect_deadline
   UdpConfig udp;
   Time connect_timeout = 0;
   Time operation_timeout = 0;

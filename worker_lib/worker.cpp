@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "keys/key_file.hpp"
 #include "proto/packet.hpp"
 #include "worker_lib/error.hpp"
 #include "worker_lib/transport/lossy.hpp"
@@ -79,6 +80,7 @@ Worker::Worker(const WorkerConfig& config)
                                                             : buffer_for(window, datagram));
   stream.in_flight = packets_that_fit(fixed_.receive_buffer_bytes, datagram);
   stream.instance = random_instance();
+  if (stream.key) stream.entropy = keys::random_secret();
   const Time start = now();
   stream.connect_deadline = start + config.connect_timeout;
   fixed_.mtu = stream.mtu;

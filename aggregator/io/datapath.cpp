@@ -10,10 +10,12 @@
 #include <spdlog/spdlog.h>
 
 #include <random>
+#include <utility>
 
 #include "aggregator/io/steering.hpp"
 #include "aggregator/ipv4_text.hpp"
 #include "aggregator/shard_config.hpp"
+#include "keys/key_file.hpp"
 #include "proto/endpoint.hpp"
 
 namespace natagg::aggregator::io {
@@ -48,7 +50,9 @@ void warn_of_distance(const Port& port, const std::vector<unsigned>& ids) {
 
 }  // namespace
 
-Datapath::Datapath(const Options& options, const Port& port, unsigned lcores) : port_(port) {
+Datapath::Datapath(const Options& options, const Port& port, unsigned lcores,
+                   std::shared_ptr<const proto::JobKeys> keys)
+    : port_(port) {
   const auto shards = static_cast<std::uint16_t>(lcores);
   const std::uint32_t epoch = std::random_device{}() | 1;  // 0 means none
   const Host self{.mac = port.mac(),
@@ -56,7 +60,9 @@ Datapath::Datapath(const Options& options, const Port& port, unsigned lcores) : 
                   .first_port = static_cast<std::uint16_t>(options.port),
                   .ports = shards,
                   .accepts_partial_checksums = port.partial_checksums()};
-  const ShardConfig first = shard_config(options, 0, shards, port.mtu(), epoch);
+  ShardConfig first = shard_config(options, 0, shards, port.mtu(), epoch);
+  first.keys = std::move(keys);
+  first.entropy = keys::random_secret();
   steer_ports(port.id(), port.name(), self.first_port, shards, port.queues());
   const std::vector<unsigned> ids = lcore_ids();
   warn_of_distance(port, ids);

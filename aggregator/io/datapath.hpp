@@ -18,8 +18,10 @@ namespace natagg::aggregator::io {
 
 class Datapath {
  public:
-  /// One shard for each of EAL's `lcores`. Throws when options and port do not fit.
-  Datapath(const Options& options, const Port& port, unsigned lcores);
+  /// One shard for each of EAL's `lcores`; `keys` null: no job has one. Throws when options and
+  /// port do not fit.
+  Datapath(const Options& options, const Port& port, unsigned lcores,
+           std::shared_ptr<const proto::JobKeys> keys);
   ~Datapath();
   Datapath(const Datapath&) = delete;
   Datapath& operator=(const Datapath&) = delete;

@@ -234,6 +234,8 @@ TEST(ShardConfiguration, FollowsEveryOptionThatItDependsOn) {
   EXPECT_EQ(with("multicast_port", "99").multicast_port, 99);
   EXPECT_EQ(with("port", "5000").multicast_port, 5000);
   EXPECT_EQ(with("kernels", "scalar").kernels->name, "scalar");
+  EXPECT_FALSE(plain.jobs_without_key);
+  EXPECT_TRUE(with("jobs_without_key", "accept").jobs_without_key);
 }
 
 TEST(ShardConfiguration, RefusesPortsBeyondTheLastAndTinyMtus) {

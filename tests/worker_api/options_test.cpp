@@ -5,11 +5,17 @@
 #include "worker_lib/options.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <memory>
+#include <span>
+#include <string>
 #include <thread>
 
 #include "support/loopback_aggregator.hpp"
@@ -68,6 +74,10 @@ TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
             std::string::npos);
   EXPECT_NE(refusal([](O& o) { o.aggregators = nullptr; }).find("aggregators: "),
             std::string::npos);
+  EXPECT_NE(refusal([](O& o) {
+              o.key_file = "/no/such/file";
+            }).find("key_file: key file /no/such/file cannot be opened: open(): No such file"),
+            std::string::npos);
   EXPECT_NE(refusal([](O& o) { o.local = "no such interface at all"; }).find("local: "),
             std::string::npos);
 }
@@ -94,6 +104,8 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(c.transmit_loss, cpp.transmit_loss);
   EXPECT_EQ(c.receive_loss, cpp.receive_loss);
   EXPECT_EQ(c.loss_seed, cpp.loss_seed);
+  EXPECT_EQ(c.key_file, nullptr);
+  EXPECT_EQ(cpp.key_file, "");
 }
 
 TEST(Options, OfAnOlderProgramKeepTheNewMembersAtTheirDefaults) {
@@ -180,6 +192,56 @@ TEST(OptionEffects, LossesAreInjectedAndRecovered) {
   EXPECT_GT(receiving.statistics.injected_losses, 0U);
   EXPECT_GT(sending.statistics.retransmissions, 0U);
   EXPECT_GT(receiving.statistics.retransmissions, 0U);
+}
+
+/// A key file of `job` while it exists.
+class TemporaryKey {
+ public:
+  explicit TemporaryKey(char fill) : bytes_(32, fill) {
+    path_ = ::testing::TempDir() + "natagg-key-" + std::to_string(::getpid()) + fill;
+    std::ofstream(path_, std::ios::binary) << bytes_;
+    ::chmod(path_.c_str(), 0600);
+  }
+  TemporaryKey(const TemporaryKey&) = delete;
+  TemporaryKey& operator=(const TemporaryKey&) = delete;
+  ~TemporaryKey() { ::unlink(path_.c_str()); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] aggregator::ShardConfig shards(std::uint32_t job) const {
+    aggregator::ShardConfig config;
+    proto::JobKeys keys;
+    keys.emplace(job, proto::JobKey(job, std::as_bytes(std::span(bytes_))));
+    config.keys = std::make_shared<proto::JobKeys>(std::move(keys));
+    config.entropy.fill(7);
+    return config;
+  }
+
+ private:
+  std::string bytes_;
+  std::string path_;
+};
+
+TEST(OptionEffects, KeyFileAuthenticatesTheJobAndChangesNoBits) {
+  const auto bits = reduce_between_two({}).bits;
+  const TemporaryKey key('k');
+  const Seen seen = reduce_between_two({.job = 5, .key_file = key.path()}, key.shards(5));
+  EXPECT_EQ(seen.bits, bits);
+  EXPECT_EQ(seen.statistics.rejected_packets, 0U);
+}
+
+TEST(OptionEffects, AnotherKeyFileIsRefusedByName) {
+  const TemporaryKey key('k');
+  const TemporaryKey other('o');
+  const LoopbackAggregator aggregator(1, key.shards(5));
+  try {
+    const Worker worker({.aggregators = aggregator.address(), .job = 5, .key_file = other.path()});
+    FAIL() << "connected";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), NATAGG_REFUSED);
+    EXPECT_EQ(std::string(error.what()), "key of job 5 refused by aggregator " +
+                                             aggregator.address() +
+                                             ": it has another one for this job");
+  }
 }
 
 TEST(OptionEffects, MulticastCanBeTurnedOff) {

@@ -129,6 +129,11 @@ typedef struct natagg_options {
   double transmit_loss;
   double receive_loss;
   uint64_t loss_seed;
+
+  /* File with the job's key, of 32 to 4,096 bytes that nobody else may read (chmod 600): every
+   * packet is then authenticated, and the aggregators must have the same key. NULL or "": none.
+   * Read by natagg_connect(). All ranks [NULL] */
+  const char* key_file;
 } natagg_options;
 
 /* What a worker has done. Counts are since natagg_connect(). */

@@ -67,6 +67,7 @@ struct Options {
   double transmit_loss = 0;
   double receive_loss = 0;
   std::uint64_t loss_seed = 0;
+  std::string key_file = {};
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -188,6 +189,7 @@ inline Worker::Worker(const Options& options) {
   c.transmit_loss = options.transmit_loss;
   c.receive_loss = options.receive_loss;
   c.loss_seed = options.loss_seed;
+  c.key_file = options.key_file.c_str();
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
