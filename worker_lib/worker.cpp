@@ -29,6 +29,9 @@ constexpr Time kLinger = 400'000'000;
 /// Batches read between two turns of sending, so that a flood cannot keep the worker from it.
 constexpr int kBatchesATurn = 64;
 
+/// Operations that were submitted and have not ended: what a program that never waits can queue.
+constexpr std::size_t kMaxInFlight = 65'536;
+
 /// Shards an aggregator is thought to have when the receive buffer is asked for; how many it has
 /// is known only later, and asking for too much costs nothing.
 constexpr std::size_t kAssumedShards = 4;
@@ -130,6 +133,11 @@ void Worker::stop() {
 Request Worker::submit(const proto::Operation& operation, const void* in, void* out) {
   const std::lock_guard lock(mutex_);
   if (phase_ != Phase::kReady) throw Error(failure_.status, failure_.message, failure_.rank);
+  if (requests_.size() >= kMaxInFlight) {
+    throw Error(NATAGG_INVALID_ARGUMENT, std::to_string(requests_.size()) +
+                                             " operations are in flight, the most that a worker "
+                                             "takes: wait for one before the next");
+  }
   queue_.push_back(
       {.operation = operation, .in = in, .out = out, .deadline = now() + operation_timeout_});
   requests_.emplace_hint(requests_.end(), next_request_, NATAGG_IN_PROGRESS);

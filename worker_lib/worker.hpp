@@ -46,7 +46,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Requests count up from 1. Throws Error when the worker has failed or is shut down.
+  /// Requests count up from 1. Throws Error when the worker has failed or is shut down, and when
+  /// 65,536 operations are in flight.
   Request submit(const proto::Operation& operation, const void* in, void* out);
 
   /// NATAGG_OK, NATAGG_IN_PROGRESS after `timeout` (none: waits for the end), the failure, or

@@ -39,6 +39,23 @@ TEST(Failure, NamesTheRankThatIsMissingWhenAnOperationTimesOut) {
   EXPECT_EQ(error_of([&] { workers[0].allreduce(later); }).status(), NATAGG_TIMED_OUT);
 }
 
+TEST(Failure, OfMoreOperationsThanAWorkerTakesNamesTheirNumberAndHarmsNone) {
+  constexpr std::size_t kMost = 65'536;
+  const LoopbackAggregator aggregator(1);
+  std::vector<Worker> workers = connect_all(2, {.aggregators = aggregator.address()});
+  std::array<float, 1> mine{1.0F};
+  std::vector<Request> requests;
+  for (std::size_t i = 0; i < kMost; ++i) requests.push_back(workers[0].allreduce_async(mine));
+  const Error error = error_of([&] { static_cast<void>(workers[0].allreduce_async(mine)); });
+  EXPECT_EQ(error.status(), NATAGG_INVALID_ARGUMENT) << error.what();
+  EXPECT_NE(std::string(error.what()).find("65536 operations"), std::string::npos) << error.what();
+  std::array<float, 1> other{1.0F};
+  workers[1].allreduce(other);
+  requests.front().wait();
+  EXPECT_EQ(other[0], 2.0F);
+  requests.push_back(workers[0].allreduce_async(mine));
+}
+
 TEST(Failure, OfARankThatDiesReachesTheOthers) {
   const LoopbackAggregator aggregator(1);
   std::vector<float> values(10'000, 1.0F);

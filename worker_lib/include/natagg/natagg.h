@@ -185,6 +185,7 @@ NATAGG_API natagg_status natagg_connect(const natagg_options* options, natagg_wo
  * `*request`. `out` receives the result and may equal `in` (in place), but not overlap it
  * otherwise. Both are aligned to the type's size, and stay untouched by the caller until the
  * request has ended. `count` is any number from 0, where the pointers may be NULL, up to 2^56 - 1.
+ * At most 65,536 operations of a worker are in flight at a time.
  * Errors, upon which nothing has been submitted and `*request` is 0: NATAGG_INVALID_ARGUMENT,
  * NATAGG_NO_MEMORY, NATAGG_CLOSED, or the status with which the worker failed earlier. */
 NATAGG_API natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void* out,

@@ -113,7 +113,7 @@ class Worker {
 
   /// Starts an all-reduce of the values of `in` into `out`, of the same type and size and either
   /// the same memory or not overlapping. Both stay untouched by the caller until the request has
-  /// ended.
+  /// ended. At most 65,536 operations of a worker are in flight at a time.
   template <Values In, MutableValuesLike<In> Out>
   Request allreduce_async(In&& in, Out&& out, Reduction reduction = Reduction::kSum);
 
