@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <span>
 #include <stdexcept>
@@ -29,8 +30,8 @@ namespace {
 
 std::string octal(mode_t mode) {
   char text[8];
-  const auto end = std::to_chars(text, text + sizeof(text), mode & 07777U, 8).ptr;
-  return "0" + std::string(text, end);
+  std::snprintf(text, sizeof(text), "%04o", mode & 07777U);
+  return text;
 }
 
 bool is_trusted(uid_t owner) {

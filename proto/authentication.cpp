@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace natagg::proto {
 namespace {
@@ -85,13 +84,16 @@ class Info {
     add(std::as_bytes(std::span(&value, 1)));
     return *this;
   }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
 
  private:
   void add(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    check(bytes.size() <= bytes_.size() - size_, "Info::add()");
+    std::memcpy(bytes_.data() + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
   }
-  std::vector<std::byte> bytes_;
+  std::array<std::byte, 64> bytes_{};
+  std::size_t size_ = 0;
 };
 
 EVP_CIPHER_CTX* cipher(void* context) {
