@@ -4,7 +4,6 @@
 #include "keys/key_file.hpp"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <span>
 #include <stdexcept>

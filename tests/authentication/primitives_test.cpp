@@ -4,8 +4,10 @@
 // The constructions against published vectors, and the keys against a computation by other means
 // (Python's hmac and hashlib).
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -24,6 +26,22 @@ using proto::Opener;
 using proto::ReplayWindow;
 using proto::Sealer;
 using proto::Secret;
+
+std::size_t library_allocations = 0;
+
+void* counted_malloc(std::size_t size, const char*, int) {
+  ++library_allocations;
+  return std::malloc(size);
+}
+void* counted_realloc(void* memory, std::size_t size, const char*, int) {
+  ++library_allocations;
+  return std::realloc(memory, size);
+}
+void plain_free(void* memory, const char*, int) {
+  std::free(memory);
+}
+// Before main(), because libcrypto takes other functions only until its first allocation.
+const int counting = CRYPTO_set_mem_functions(counted_malloc, counted_realloc, plain_free);
 
 Secret counting_secret() {
   Secret secret;
@@ -191,6 +209,22 @@ TEST(Opener, FollowsASealerAcross32Bits) {
     EXPECT_EQ(opener.open(next), Opener::Verdict::kReplayed) << i;
   }
   EXPECT_NE(opener.open(first), Opener::Verdict::kGood);
+}
+
+TEST(Sealer, AndOpenerAllocateNothing) {
+  Sealer sealer(counting_secret());
+  ASSERT_EQ(counting, 1);
+  Opener opener(counting_secret());
+  std::vector<std::byte> datagram(1'472);
+  const std::span<const std::byte> part = std::span(datagram).first(1'452);
+  const std::size_t before = library_allocations;
+  for (int i = 0; i < 100; ++i) {
+    const proto::Trailer trailer = sealer.seal({&part, 1});
+    std::memcpy(datagram.data() + part.size(), &trailer, sizeof(trailer));
+    ASSERT_EQ(opener.open(datagram), Opener::Verdict::kGood);
+  }
+  EXPECT_EQ(library_allocations, before);
+  EXPECT_GT(before, 0U) << "libcrypto's allocations are not seen";
 }
 
 TEST(Sealer, GivesTheSameBytesAnotherTrailerEachTime) {
