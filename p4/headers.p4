@@ -24,6 +24,7 @@ enum bit<8> natagg_type_t {
     RESULT = 10,
     PENDING = 11,
     ABORT = 12,
+    MOVE = 13,
     CHALLENGE = 14
 }
 

@@ -60,6 +60,7 @@ Reject validate(std::span<const std::byte> datagram, Keys keys) {
     case Type::kProbe:
     case Type::kPending:
     case Type::kAbort:
+    case Type::kMove:
     case Type::kChallenge: return validate_control(header, datagram.first(size));
   }
   return Reject::kBadType;
@@ -103,6 +104,7 @@ std::string_view to_string(Type type) {
     case Type::kResult: return "RESULT";
     case Type::kPending: return "PENDING";
     case Type::kAbort: return "ABORT";
+    case Type::kMove: return "MOVE";
     case Type::kChallenge: return "CHALLENGE";
   }
   return "unknown type";
@@ -141,6 +143,7 @@ std::string_view to_string(RefuseReason reason) {
     case RefuseReason::kTooManyWorkers: return "too many workers";
     case RefuseReason::kJobRunning: return "job is running";
     case RefuseReason::kNoMemory: return "out of slot memory";
+    case RefuseReason::kMembers: return "the job has formed anew with other workers";
     case RefuseReason::kWrongKey: return "wrong key";
     case RefuseReason::kNoKey: return "no key of the job";
     case RefuseReason::kKeyRequired: return "key required";

@@ -40,6 +40,7 @@ enum class Type : std::uint8_t {
   kResult = 10,    // aggregator: the chunk's recompressed sum
   kPending = 11,   // aggregator: have your chunk, still waiting for these ranks
   kAbort = 12,     // aggregator: the session cannot go on, and who is the cause
+  kMove = 13,      // aggregator: a place of the pool is joined again here; come too
   // aggregator: send the JOIN again with this nonce, to prove that it is no old one
   kChallenge = 14,
 };
@@ -95,11 +96,13 @@ struct OfferBody {
 /// JoinBody::flags.
 enum JoinFlag : std::uint8_t {
   kJoinValuesPinned = 1,  // refuse rather than negotiate another number of values a packet
+  kJoinUntouched = 2,     // has no result of this shard's chunks yet
 };
 
 struct JoinBody {
   Be64 instance;
   Be64 seed;              // of the job's randomness; every rank's must be equal
+  Be64 members;           // digest of the ranks whose session is to be resumed; 0: a new job
   Be16 world;             // ranks in the job
   Be16 values;            // proposed values a packet; the JOIN is padded to that packet's length
   Be16 window;            // proposed slots, a power of two
@@ -107,6 +110,9 @@ struct JoinBody {
   Be16 shards;            // ... of so many; every rank must list the same pool
   std::uint8_t rounding;  // Rounding
   std::uint8_t flags;     // JoinFlag
+  Be32 resume;            // sequence of the first chunk without a result, when members is not 0
+  Be16 moves;             // how often this place of the pool has moved to another aggregator
+  std::uint8_t reserved[2];
 };
 
 enum class SessionState : std::uint8_t { kForming = 1, kReady = 2 };
@@ -121,6 +127,8 @@ struct WelcomeBody {
   Be16 window;   // agreed slots: the least proposed
   Be16 joined;   // ranks here so far
   Be16 missing;  // lowest rank not here, kAggregatorRank for none
+  Be16 shard;    // place in the pool: one shard may stand in for another's place
+  Be16 moves;    // the most that any rank joined with
   SessionState state;
   std::uint8_t reserved;
 };
@@ -141,6 +149,7 @@ enum class RefuseReason : std::uint8_t {
   kTooManyWorkers = 13,
   kJobRunning = 14,
   kNoMemory = 15,
+  kMembers = 16,
   kWrongKey = 17,     // the aggregator has another key of the job
   kNoKey = 18,        // the aggregator has no key of the job
   kKeyRequired = 19,  // the packet proves no key, and the job needs one
@@ -151,7 +160,8 @@ struct RefuseBody {
   Be64 yours;
   Be64 ours;  // the session's or the aggregator's number, where the reason has one
   RefuseReason reason;
-  std::uint8_t reserved[7];
+  std::uint8_t reserved;
+  Be16 shard;  // of the JOIN
 };
 
 /// Why a worker leaves.
@@ -199,8 +209,15 @@ struct AbortBody {
   std::uint8_t reserved[2];
 };
 
-static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 28);
-static_assert(sizeof(WelcomeBody) == 36 && sizeof(RefuseBody) == 32);
+/// To the members of another session of the same job on the same shard.
+struct MoveBody {
+  Be64 members;  // digest of the ranks that are to come
+  Be16 shard;    // the place in the pool
+  Be16 moves;    // its moves, with this one
+};
+
+static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 44);
+static_assert(sizeof(WelcomeBody) == 40 && sizeof(RefuseBody) == 28 && sizeof(MoveBody) == 12);
 static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
 static_assert(sizeof(ChallengeBody) == 8);
 
@@ -215,6 +232,7 @@ static_assert(sizeof(ChallengeBody) == 8);
     case Type::kLeave: return sizeof(LeaveBody);
     case Type::kPending: return sizeof(PendingBody);
     case Type::kAbort: return sizeof(AbortBody);
+    case Type::kMove: return sizeof(MoveBody);
     case Type::kChallenge: return sizeof(ChallengeBody);
     case Type::kHeartbeat:
     case Type::kProbe:

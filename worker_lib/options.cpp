@@ -3,6 +3,7 @@
 
 #include "worker_lib/options.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -20,6 +21,7 @@ namespace natagg::worker {
 namespace {
 
 constexpr Time kMillisecond = 1'000'000;
+constexpr Time kHeartbeatsToMiss = 4;
 
 [[noreturn]] void refuse(const char* option, const std::string& why) {
   throw Error(NATAGG_INVALID_ARGUMENT, std::string(option) + ": " + why);
@@ -84,6 +86,9 @@ StreamConfig make_stream_config(const natagg_options& options) {
   config.window = static_cast<std::uint16_t>(options.window);
   config.heartbeat_interval = heartbeat;
   config.aggregator_timeout = silence;
+  // No single heartbeat that is late or lost may move a place of the pool.
+  config.failover_timeout =
+      std::min(std::max(config.failover_timeout, kHeartbeatsToMiss * heartbeat), silence);
   if (options.key_file != nullptr && *options.key_file != '\0') {
     config.key = read_key(options.key_file, options.job);
   }

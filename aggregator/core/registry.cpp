@@ -24,6 +24,12 @@ namespace {
 // has nothing more to send.
 constexpr Time kProbeInterval = 5'000'000;
 
+// Between two calls of tick(), which is called every 10 ms or so.
+constexpr Time kPause = 200'000'000;
+
+// Often enough that a lost MOVE costs little of the time in which all must have come.
+constexpr Time kCallInterval = 20'000'000;
+
 proto::WelcomeBody welcome_body(const Session& session, proto::SessionState state,
                                 std::uint64_t instance) {
   return {.instance = Be64{instance},
@@ -35,6 +41,8 @@ proto::WelcomeBody welcome_body(const Session& session, proto::SessionState stat
           .window = Be16{session.terms().window},
           .joined = Be16{session.joined()},
           .missing = Be16{session.missing()},
+          .shard = Be16{session.terms().shard},
+          .moves = Be16{session.moves()},
           .state = state,
           .reserved = 0};
 }
@@ -98,6 +106,7 @@ Registry::Registry(const ShardConfig& config, const Kernels& kernels, Guard& gua
 
 void Registry::tick(Time now) {
   failed_.reset();
+  forgive_pause(now);
   for (Job& job : jobs_) {
     if (job.forming) tick_forming(job, now);
     // What is to be sent may refer to the job's members: nothing may change them before it is.
@@ -107,20 +116,35 @@ void Registry::tick(Time now) {
   std::erase_if(jobs_, [](const Job& job) { return !job.running && !job.forming; });
 }
 
+/// A process that was stopped for a while has heard nobody in that time, which says nothing about
+/// them.
+void Registry::forgive_pause(Time now) {
+  const Time gap = now - last_tick_.value_or(now);
+  last_tick_ = now;
+  if (gap < kPause) return;
+  for (Job& job : jobs_) {
+    if (job.running) job.running->forgive(gap, now);
+    if (job.forming) job.forming->forgive(gap, now);
+  }
+}
+
 Registry::Found Registry::find_member(const Header& header, const Peer& source, Time now) {
-  Job* job = find_job(header.job.value());
-  if (job == nullptr || !job->running) {
-    counters_.add(Counter::kUnknownSession);
-    send_abort(header, source,
-               abort_body(proto::AbortReason::kUnknownSession, proto::kAggregatorRank));
+  Job* job = nullptr;
+  bool known = false;
+  for (Job& candidate : jobs_) {
+    if (candidate.id != header.job.value() || !candidate.running) continue;
+    known = true;
+    if (candidate.running->epoch() == header.epoch.value()) job = &candidate;
+  }
+  if (job == nullptr) {
+    counters_.add(known ? Counter::kStaleEpoch : Counter::kUnknownSession);
+    send_abort(
+        header, source,
+        abort_body(known ? proto::AbortReason::kSuperseded : proto::AbortReason::kUnknownSession,
+                   proto::kAggregatorRank));
     return {};
   }
   Session& session = *job->running;
-  if (header.epoch.value() != session.epoch()) {
-    counters_.add(Counter::kStaleEpoch);
-    send_abort(header, source, abort_body(proto::AbortReason::kSuperseded, proto::kAggregatorRank));
-    return {};
-  }
   const std::uint16_t rank = header.rank.value();
   if (rank >= session.terms().world) {
     counters_.add(Counter::kBadRank);
@@ -150,21 +174,39 @@ void Registry::on_leave(const Header& header, std::span<const std::byte> datagra
   const auto body = proto::read_body<proto::LeaveBody>(datagram);
   // Echoed whatever is known of the sender, so that a worker can always close at once.
   outbox_.add(source, answer(header, Type::kLeave), body);
-  Job* job = find_job(header.job.value());
-  if (job == nullptr) return;
+  const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& candidate) {
+    const auto is = [&](const std::optional<Session>& session) {
+      return session && session->epoch() == header.epoch.value();
+    };
+    return candidate.id == header.job.value() && (is(candidate.running) || is(candidate.forming));
+  });
+  if (job == jobs_.end()) return;
   const std::uint16_t rank = header.rank.value();
+  proto::AbortBody left = abort_body(proto::AbortReason::kMemberLeft, rank);
+  left.cause = body.reason;
+  left.other_rank = body.missing;
   const auto member_of = [&](std::optional<Session>& session) -> Member* {
     if (!session || header.epoch.value() != session->epoch()) return nullptr;
     return rank < session->terms().world ? session->member(rank, source) : nullptr;
   };
-  if (Member* member = member_of(job->forming)) job->forming->withdraw(*member);
+  if (Member* member = member_of(job->forming)) {
+    job->forming->withdraw(*member);
+    // Without this very instance the others wait in vain.
+    if (job->forming->claimed() != 0) {
+      counters_.add(Counter::kAborts);
+      failed_ = std::move(job->forming);
+      job->forming.reset();
+      failed_->list_peers();
+      if (!failed_->deserted()) {
+        outbox_.add(failed_->everybody(), session_header(*job, *failed_, Type::kAbort), left);
+      }
+    }
+    return;
+  }
   const Member* member = member_of(job->running);
   if (member == nullptr || member->gone) return;
   Session& session = *job->running;
   counters_.add(Counter::kLeaves);
-  proto::AbortBody left = abort_body(proto::AbortReason::kMemberLeft, rank);
-  left.cause = body.reason;
-  left.other_rank = body.missing;
   session.depart(left);
   if (session.slots().any_open_without(rank)) abort(*job, session, left);
 }
@@ -220,6 +262,11 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
               .rounding = body.rounding,
               .shift = header.shift,
               .values_pinned = (body.flags & proto::kJoinValuesPinned) != 0};
+  const Claim claim{
+      .members = body.members.value(),
+      .resume = body.resume.value(),
+      .moves = body.moves.value(),
+      .untouched = body.members.value() == 0 || (body.flags & proto::kJoinUntouched) != 0};
   // No answer is longer than its JOIN.
   if (datagram.size() <
       std::max(proto::datagram_size(terms.values), sizeof(Header) + sizeof(proto::WelcomeBody))) {
@@ -227,45 +274,60 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
   }
   const std::uint64_t instance = body.instance.value();
   const Joiner joiner = joiner_of(header, instance, datagram);
-  if (auto refusal = check_terms(rank, terms)) return refuse(header, source, instance, *refusal);
+  if (auto refusal = check_terms(rank, terms)) {
+    return refuse(header, source, instance, *refusal, body.shard);
+  }
   terms.window = std::min(terms.window, config_.max_window);
 
-  Job* job = find_job(header.job.value());
+  Job* job = find_job(header.job.value(), terms.shard);
   if (replays(job, joiner)) return counters_.add(Counter::kReplayed);
   if (job != nullptr && job->running) {
     Session& session = *job->running;
     Member* member = session.terms().world > rank ? session.member(rank, source) : nullptr;
-    if (member != nullptr && !member->gone && member->instance == instance) {
+    const bool here = member != nullptr && !member->gone && member->instance == instance;
+    // Its ranks left it for another aggregator, and are back.
+    const bool outdated =
+        here && claim.members == session.members_digest() && claim.moves > session.moves();
+    if (here && !outdated) {
       if (!admit(session, joiner)) {
-        return refuse(header, source, instance, {RefuseReason::kNoMemory});
+        return refuse(header, source, instance, {RefuseReason::kNoMemory}, body.shard);
       }
       session.heard(*member, source, now);
       return welcome(*job, session, proto::SessionState::kReady, source, instance, datagram.size());
     }
-    if (session.whole()) {
-      return refuse(header, source, instance,
-                    {RefuseReason::kJobRunning, terms.world, session.terms().world});
+    if (session.whole() && !outdated) {
+      const RefuseReason reason =
+          claim.members == 0 ? RefuseReason::kJobRunning : RefuseReason::kMembers;
+      return refuse(header, source, instance, {reason, terms.world, session.terms().world},
+                    body.shard);
     }
   }
   if (job == nullptr) {
-    if (jobs_.size() == config_.max_jobs) {
-      return refuse(header, source, instance, {RefuseReason::kTooManyJobs, 0, config_.max_jobs});
+    if (claim.members == 0) {
+      if (auto refusal = compare_pool(header.job.value(), terms)) {
+        return refuse(header, source, instance, *refusal, body.shard);
+      }
     }
-    job = &jobs_.emplace_back(Job{.id = header.job.value(), .running = {}, .forming = {}});
+    if (jobs_.size() == config_.max_jobs) {
+      return refuse(header, source, instance, {RefuseReason::kTooManyJobs, 0, config_.max_jobs},
+                    body.shard);
+    }
+    job = &jobs_.emplace_back(
+        Job{.id = header.job.value(), .place = terms.shard, .running = {}, .forming = {}});
   }
   if (!job->forming && !form(*job, terms)) {
-    return refuse(header, source, instance, {RefuseReason::kNoMemory});
+    return refuse(header, source, instance, {RefuseReason::kNoMemory}, body.shard);
   }
   Session& session = *job->forming;
   const bool hears_multicast = (header.flags & proto::kFlagMulticast) != 0;
   const bool was_full = session.full();
-  if (auto refusal = session.join(rank, instance, terms, source, hears_multicast, now,
+  if (auto refusal = session.join(rank, instance, terms, claim, source, hears_multicast, now,
                                   config_.forming_timeout)) {
-    return refuse(header, source, instance, *refusal);
+    return refuse(header, source, instance, *refusal, body.shard);
   }
   if (!admit(session, joiner)) {
     session.withdraw(*session.member(rank, source));
-    return refuse(header, source, instance, {RefuseReason::kNoMemory});
+    return refuse(header, source, instance, {RefuseReason::kNoMemory}, body.shard);
   }
   counters_.add(Counter::kJoins);
   if (session.full() && session.multicast_settled()) {
@@ -318,13 +380,14 @@ void Registry::send_probe(const Job& job, Session& session, Time now) {
 }
 
 void Registry::refuse(const Header& request, const Peer& source, std::uint64_t instance,
-                      const Refusal& refusal) {
+                      const Refusal& refusal, Be16 place) {
   counters_.add(Counter::kRefusals);
   const proto::RefuseBody body{.instance = Be64{instance},
                                .yours = Be64{refusal.yours},
                                .ours = Be64{refusal.ours},
                                .reason = refusal.reason,
-                               .reserved = {}};
+                               .reserved = 0,
+                               .shard = place};
   outbox_.add(source, answer(request, Type::kRefuse), body);
 }
 
@@ -352,7 +415,9 @@ void Registry::refuse_key(const Header& header, std::span<const std::byte> datag
                           const Peer& source, RefuseReason reason) {
   if (header.type != Type::kHello && header.type != Type::kJoin) return;
   if (datagram.size() < sizeof(Header) + sizeof(proto::RefuseBody)) return;
-  refuse(header, source, proto::instance_of(header, datagram), {reason});
+  Be16 place{};
+  if (header.type == Type::kJoin) place = proto::read_body<proto::JoinBody>(datagram).shard;
+  refuse(header, source, proto::instance_of(header, datagram), {reason}, place);
 }
 
 void Registry::challenge(const Header& header, std::span<const std::byte> datagram,
@@ -382,7 +447,44 @@ void Registry::tick_forming(Job& job, Time now) {
     } else if (now - session.probed() >= kProbeInterval) {
       send_probe(job, session, now);
     }
+  } else if (session.moves() != 0 && now - session.called() >= kCallInterval) {
+    call_members(job, session, now);
   }
+}
+
+/// The session that the ranks of the forming one have for another place of the pool, if it is
+/// theirs beyond doubt: a rank that has joined here is a member there, from the same address.
+const Session* Registry::sister(const Job& job) const {
+  const Session& forming = *job.forming;
+  for (const Job& other : jobs_) {
+    if (other.id != job.id || !other.running || !other.running->whole() ||
+        other.running->terms().world != forming.terms().world ||
+        other.running->members_digest() != forming.claimed()) {
+      continue;
+    }
+    for (std::uint16_t rank = 0; rank < forming.terms().world; ++rank) {
+      const Member& here = forming.member(rank);
+      const Member& there = other.running->member(rank);
+      if (here.joined && !there.gone && here.instance == there.instance &&
+          here.peer.endpoint == there.peer.endpoint) {
+        return &*other.running;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// A rank that lost another aggregator first, or alone, pulls the others along.
+void Registry::call_members(const Job& job, Session& session, Time now) {
+  session.set_called(now);
+  const Session* there = sister(job);
+  if (there == nullptr) return;
+  counters_.add(Counter::kMoves);
+  const proto::MoveBody body{.members = Be64{session.claimed()},
+                             .shard = Be16{session.terms().shard},
+                             .moves = Be16{session.moves()}};
+  // Under the epoch that they know.
+  outbox_.add(there->everybody(), session_header(job, *there, Type::kMove), body);
 }
 
 /// False when there is no memory for its members.
@@ -399,26 +501,38 @@ bool Registry::form(Job& job, const Terms& terms) {
 
 bool Registry::make_ready(Job& job) {
   Session& session = *job.forming;
+  if (!session.as_claimed()) {
+    refuse_all(job, RefuseReason::kMembers);
+    return false;
+  }
   try {
     session.make_ready(config_.first_sequence, kernels_);
   } catch (const std::bad_alloc&) {
-    counters_.add(Counter::kRefusals);
-    const proto::RefuseBody body{.instance = Be64{},
-                                 .yours = Be64{},
-                                 .ours = Be64{},
-                                 .reason = RefuseReason::kNoMemory,
-                                 .reserved = {}};
-    failed_ = std::move(job.forming);
-    job.forming.reset();
-    outbox_.add(failed_->everybody(), session_header(job, *failed_, Type::kRefuse), body);
+    refuse_all(job, RefuseReason::kNoMemory);
     return false;
   }
   counters_.add(Counter::kSessions);
+  if (session.claimed() != 0) counters_.add(Counter::kResumedSessions);
   job.running = std::move(job.forming);
   job.forming.reset();
   outbox_.add(job.running->everybody(), session_header(job, *job.running, Type::kWelcome),
               welcome_body(*job.running, proto::SessionState::kReady, 0));
   return true;
+}
+
+/// Ends the forming session.
+void Registry::refuse_all(Job& job, RefuseReason reason) {
+  counters_.add(Counter::kRefusals);
+  failed_ = std::move(job.forming);
+  job.forming.reset();
+  failed_->list_peers();
+  const proto::RefuseBody body{.instance = Be64{},
+                               .yours = Be64{failed_->terms().world},
+                               .ours = Be64{failed_->terms().world},
+                               .reason = reason,
+                               .reserved = 0,
+                               .shard = Be16{failed_->terms().shard}};
+  outbox_.add(failed_->everybody(), session_header(job, *failed_, Type::kRefuse), body);
 }
 
 std::uint32_t Registry::take_epoch() {
@@ -431,10 +545,23 @@ proto::Endpoint Registry::group_of(std::uint32_t job, const Terms& terms) const 
   return {config_.multicast_address + job % 256, config_.multicast_port};
 }
 
-Job* Registry::find_job(std::uint32_t id) {
-  const auto job = std::find_if(jobs_.begin(), jobs_.end(),
-                                [id](const Job& candidate) { return candidate.id == id; });
+Job* Registry::find_job(std::uint32_t id, std::uint16_t place) {
+  const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& candidate) {
+    return candidate.id == id && candidate.place == place;
+  });
   return job != jobs_.end() ? &*job : nullptr;
+}
+
+/// A new job has this shard at one place only: another in a JOIN means another list of aggregators.
+std::optional<Refusal> Registry::compare_pool(std::uint32_t id, const Terms& terms) const {
+  for (const Job& job : jobs_) {
+    if (job.id != id) continue;
+    if (job.running && job.running->whole() && job.running->claimed() == 0) {
+      return Refusal{RefuseReason::kJobRunning, terms.world, job.running->terms().world};
+    }
+    if (job.forming && job.forming->claimed() == 0) return job.forming->compare(terms);
+  }
+  return std::nullopt;
 }
 
 }  // namespace natagg::aggregator

@@ -18,9 +18,11 @@
 
 namespace natagg::aggregator {
 
-/// A job has at most one session that runs and one that is to follow it.
+/// A job's place of the pool that is here: at most one session that runs and one that is to follow
+/// it. A job has a second one here when this shard stands in for another, whose place moved.
 struct Job {
   std::uint32_t id = 0;
+  std::uint16_t place = 0;
   std::optional<Session> running;
   std::optional<Session> forming;
 };
@@ -86,14 +88,19 @@ class Registry {
                const Peer& source, std::uint64_t instance, std::size_t length);
   void send_probe(const Job& job, Session& session, Time now);
   void refuse(const proto::Header& request, const Peer& source, std::uint64_t instance,
-              const Refusal& refusal);
+              const Refusal& refusal, proto::Be16 place = proto::Be16{});
   [[nodiscard]] bool form(Job& job, const Terms& terms);
-  bool make_ready(Job& job);  // false when there is no memory for it
+  bool make_ready(Job& job);  // false when it is not as claimed, or there is no memory for it
+  void refuse_all(Job& job, proto::RefuseReason reason);
+  [[nodiscard]] const Session* sister(const Job& job) const;
+  void call_members(const Job& job, Session& session, Time now);
+  void forgive_pause(Time now);
   void tick_forming(Job& job, Time now);
   void tick_running(Job& job, Time now);
   [[nodiscard]] std::uint32_t take_epoch();
   [[nodiscard]] proto::Endpoint group_of(std::uint32_t job, const Terms& terms) const;
-  [[nodiscard]] Job* find_job(std::uint32_t id);
+  [[nodiscard]] Job* find_job(std::uint32_t id, std::uint16_t place);
+  [[nodiscard]] std::optional<Refusal> compare_pool(std::uint32_t id, const Terms& terms) const;
 
   const ShardConfig& config_;
   const Kernels& kernels_;
@@ -103,6 +110,7 @@ class Registry {
   std::vector<Job> jobs_;
   std::optional<Session> failed_;  // kept until its refusal is sent
   std::uint32_t next_epoch_;
+  std::optional<Time> last_tick_;
 };
 
 }  // namespace natagg::aggregator

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/serial.hpp"
+
 namespace natagg::aggregator {
 namespace {
 
@@ -54,8 +56,8 @@ std::optional<Refusal> Session::compare(const Terms& terms) const {
 }
 
 std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance, const Terms& terms,
-                                     const Peer& peer, bool hears_multicast, Time now,
-                                     Time timeout) {
+                                     const Claim& claim, const Peer& peer, bool hears_multicast,
+                                     Time now, Time timeout) {
   // The rank is one of the world that this JOIN names.
   if (terms.world != terms_.world) {
     return Refusal{proto::RefuseReason::kWorld, terms.world, terms_.world};
@@ -65,6 +67,11 @@ std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance,
     return Refusal{proto::RefuseReason::kRankTaken, rank, m.peer.endpoint.address};
   }
   if (auto refusal = compare(terms)) return refusal;
+  for (const Member& other : members_) {
+    if (&other != &m && other.joined && !other.claim.fits(claim)) {
+      return Refusal{proto::RefuseReason::kJobRunning, terms.world, terms_.world};
+    }
+  }
   terms_.values = std::min(terms.values, terms_.values);
   terms_.values_pinned |= terms.values_pinned;
   terms_.window = std::min(terms.window, terms_.window);
@@ -73,7 +80,9 @@ std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance,
     if (full()) full_since_ = now;
   }
   hears_multicast |= m.hears_multicast && m.instance == instance;
+  moves_ = std::max(moves_, claim.moves);
   m = {.peer = peer,
+       .claim = claim,
        .instance = instance,
        .last_heard = now,
        .joined = true,
@@ -104,8 +113,28 @@ void Session::make_ready(std::uint32_t first_sequence, const Kernels& kernels) {
                                .who = proto::kAggregatorRank,
                                .mode = static_cast<proto::Rounding>(terms_.rounding)};
   list_peers();
-  first_sequence_ = first_sequence;
-  slots_.emplace(terms_.window, terms_.values, terms_.world, first_sequence, key, kernels);
+  first_sequence_ = resume_point(first_sequence);
+  slots_.emplace(terms_.window, terms_.values, terms_.world, first_sequence_, key, kernels);
+}
+
+/// Where no rank has any result, `first_sequence` serves all, and those of a new job know no other.
+std::uint32_t Session::resume_point(std::uint32_t first_sequence) const {
+  if (std::all_of(members_.begin(), members_.end(),
+                  [](const Member& m) { return m.claim.untouched; })) {
+    return first_sequence;
+  }
+  std::uint32_t least = members_.front().claim.resume;
+  for (const Member& m : members_) {
+    if (proto::serial_less(m.claim.resume, least)) least = m.claim.resume;
+  }
+  return least;
+}
+
+std::uint64_t Session::claimed() const {
+  for (const Member& m : members_) {
+    if (m.joined && m.claim.members != 0) return m.claim.members;
+  }
+  return 0;
 }
 
 Member* Session::member(std::uint16_t rank, const Peer& source) {
@@ -144,6 +173,10 @@ Session::Silent Session::depart_silent(Time now, Time timeout) {
   return silent;
 }
 
+void Session::forgive(Time gap, Time now) {
+  for (Member& m : members_) m.last_heard = std::min(m.last_heard + gap, now);
+}
+
 void Session::abort(const proto::AbortBody& body) {
   if (!aborted_) aborted_ = body;
 }
@@ -167,7 +200,7 @@ void Session::list_peers() {
   everybody_.clear();
   deaf_.clear();
   for (const Member& m : members_) {
-    if (m.gone) continue;
+    if (!m.joined || m.gone) continue;
     everybody_.push_back(m.peer);
     if (!m.hears_multicast) deaf_.push_back(m.peer);
   }

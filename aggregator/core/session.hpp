@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "aggregator/core/claim.hpp"
 #include "aggregator/core/peer.hpp"
 #include "aggregator/core/session_guard.hpp"
 #include "aggregator/core/slot.hpp"
@@ -41,6 +42,7 @@ struct Refusal {
 
 struct Member {
   Peer peer;
+  Claim claim;
   std::uint64_t instance = 0;
   Time last_heard = 0;
   bool joined = false;
@@ -60,11 +62,15 @@ class Session {
   // --- Forming ---
 
   /// Takes a JOIN: gives `rank` to `instance`, or refreshes it, and lowers the terms that are
-  /// negotiable. Refused, and nothing changed, when the terms differ or while another instance
-  /// that was heard within `timeout` has the rank.
+  /// negotiable. Refused, and nothing changed, when the terms differ, when the claim does not fit
+  /// the others', or while another instance that was heard within `timeout` has the rank.
   [[nodiscard]] std::optional<Refusal> join(std::uint16_t rank, std::uint64_t instance,
-                                            const Terms& terms, const Peer& peer,
-                                            bool hears_multicast, Time now, Time timeout);
+                                            const Terms& terms, const Claim& claim,
+                                            const Peer& peer, bool hears_multicast, Time now,
+                                            Time timeout);
+
+  /// How `terms` differ from this session's, beyond what is negotiable.
+  [[nodiscard]] std::optional<Refusal> compare(const Terms& terms) const;
 
   /// Frees the ranks of those not heard within `timeout`.
   void evict_silent(Time now, Time timeout);
@@ -80,8 +86,19 @@ class Session {
   [[nodiscard]] Time probed() const { return probed_; }
   void set_probed(Time now) { probed_ = now; }
 
-  /// Makes a full session ready. Throws std::bad_alloc.
+  /// When the members of another session were last asked to come to this one.
+  [[nodiscard]] Time called() const { return called_; }
+  void set_called(Time now) { called_ = now; }
+
+  /// False when it is full of other ranks than those whose session it is to resume.
+  [[nodiscard]] bool as_claimed() const { return claimed() == 0 || claimed() == members_digest(); }
+
+  /// Makes a full session ready: a new one at `first_sequence`, a resumed one at the first chunk
+  /// that a rank lacks. Throws std::bad_alloc.
   void make_ready(std::uint32_t first_sequence, const Kernels& kernels);
+
+  /// Brings everybody() up to date, for a session that ends while it is forming.
+  void list_peers();
 
   // --- Ready ---
 
@@ -114,6 +131,9 @@ class Session {
 
   // --- Either ---
 
+  /// This process was not running for `gap`, which is not the members' silence.
+  void forgive(Time gap, Time now);
+
   [[nodiscard]] const Terms& terms() const { return terms_; }
   [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
   [[nodiscard]] std::uint32_t first_sequence() const { return first_sequence_; }
@@ -122,6 +142,10 @@ class Session {
   [[nodiscard]] std::uint16_t joined() const { return joined_; }
   [[nodiscard]] std::uint16_t missing() const;  // lowest rank not here, kAggregatorRank for none
   [[nodiscard]] std::uint64_t members_digest() const;
+  /// Digest of the ranks whose session is resumed here; 0: a new job's.
+  [[nodiscard]] std::uint64_t claimed() const;
+  /// The most moves of this place of the pool that a rank joined with.
+  [[nodiscard]] std::uint16_t moves() const { return moves_; }
 
   /// Everybody who is here, by unicast.
   [[nodiscard]] std::span<const Peer> everybody() const { return everybody_; }
@@ -135,9 +159,8 @@ class Session {
   [[nodiscard]] const SlotTable& slots() const { return *slots_; }
 
  private:
-  [[nodiscard]] std::optional<Refusal> compare(const Terms& terms) const;
   void mark_gone(const proto::AbortBody& cause);
-  void list_peers();
+  [[nodiscard]] std::uint32_t resume_point(std::uint32_t first_sequence) const;
 
   std::uint32_t epoch_;
   std::unique_ptr<SessionGuard> guard_;
@@ -145,8 +168,10 @@ class Session {
   proto::Endpoint group_;  // address 0: none
   std::uint32_t first_sequence_ = 0;
   std::uint16_t joined_ = 0;
+  std::uint16_t moves_ = 0;
   Time full_since_ = 0;
   Time probed_ = 0;
+  Time called_ = 0;
   std::vector<Member> members_;
   std::vector<Peer> everybody_;
   std::vector<Peer> hearing_group_;

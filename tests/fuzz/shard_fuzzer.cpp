@@ -117,7 +117,15 @@ class Program {
     body.world = Be16{jobs_[job].world};
     body.values = Be16{static_cast<std::uint16_t>(wide ? 2 * kValues : kValues)};
     body.window = Be16{jobs_[job].window};
-    body.shards = Be16{1};
+    body.shards = Be16{2};
+    if ((terms & 0x20) != 0) {
+      // Of a session that was lost, or of one that runs here.
+      body.members = Be64{witness_.members(header.job.value())};
+      body.resume = Be32{config_.first_sequence + jobs_[job].chunk};
+      body.shard = Be16{static_cast<std::uint16_t>(terms >> 1 & 1)};
+      body.moves = Be16{static_cast<std::uint16_t>(terms & 1)};
+      body.flags = (terms & 8) != 0 ? proto::kJoinUntouched : 0;
+    }
     body.rounding = 1;
     write(datagram_, header, body, proto::datagram_size(body.values.value()));
     deliver(source(rank));

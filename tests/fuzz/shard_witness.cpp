@@ -126,6 +126,7 @@ void ShardWitness::look_at(const Outgoing& outgoing) {
       epochs_[job] = header.epoch.value();
       if (body.state == proto::SessionState::kReady && body.instance.value() == 0) {
         worlds_[{job, header.epoch.value()}] = body.joined.value();
+        members_[job] = body.members.value();
       }
       return;
     }
@@ -136,7 +137,8 @@ void ShardWitness::look_at(const Outgoing& outgoing) {
     case Type::kHeartbeat:
     case Type::kProbe:
     case Type::kPending:
-    case Type::kAbort: return;
+    case Type::kAbort:
+    case Type::kMove: return;
     default: require(false, "an aggregator does not send what workers send");
   }
 }
@@ -163,12 +165,19 @@ void ShardWitness::tick(Time now) {
 }
 
 void ShardWitness::expect_all_forgotten(Time now) {
-  // Forming may take its time-out twice: one that becomes ready has members to fall silent.
-  const Time step = config_.forming_timeout + config_.probe_wait + config_.member_timeout;
-  for (int i = 0; i < 3; ++i) tick(now += step);
+  // Forming may take its time-out twice: one that becomes ready has members to fall silent. In
+  // steps that are not taken for the shard's own pause.
+  const Time end =
+      now + 3 * (config_.forming_timeout + config_.probe_wait + config_.member_timeout);
+  while (now < end) tick(now += 100'000'000);
   const auto usage = shard_.usage();
   require(usage.jobs == 0 && usage.ready_sessions == 0 && usage.open_slots == 0,
           "without members nothing is kept");
+}
+
+std::uint64_t ShardWitness::members(std::uint32_t job) const {
+  const auto known = members_.find(job);
+  return known == members_.end() ? 1 : known->second;
 }
 
 std::uint32_t ShardWitness::epoch(std::uint32_t job) const {

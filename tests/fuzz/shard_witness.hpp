@@ -36,6 +36,9 @@ class ShardWitness {
   /// The job's epoch that was announced last, 0 for none.
   [[nodiscard]] std::uint32_t epoch(std::uint32_t job) const;
 
+  /// The digest of the ranks of the latest session of `job` that was ready, 1 before.
+  [[nodiscard]] std::uint64_t members(std::uint32_t job) const;
+
  private:
   using ChunkName =
       std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // job, epoch, sequence
@@ -58,6 +61,7 @@ class ShardWitness {
   aggregator::Counters before_;
   std::uint64_t packets_ = 0;
   std::map<std::uint32_t, std::uint32_t> epochs_;
+  std::map<std::uint32_t, std::uint64_t> members_;                           // of job
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint16_t> worlds_;  // of job and epoch
   std::map<ChunkName, ChunkHistory> chunks_;
   std::set<std::pair<std::uint32_t, proto::Endpoint>> joined_;  // jobs whose JOIN was accepted

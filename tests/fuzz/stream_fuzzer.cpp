@@ -77,7 +77,7 @@ class Program {
         return witness_.submit(input_.byte() * (1U + more), Time{1 + input_.byte()} * 8 * kMs);
       case 12: return witness_.pass(Time{100'000} << more);
       case 13: return witness_.pass_to_next_event();
-      case 14: return witness_.transmit();
+      case 14: return more == 0 ? witness_.transmit() : move(more);
       default: return more == 0 ? witness_.close() : bare(Type::kHeartbeat, more);
     }
   }
@@ -91,9 +91,12 @@ class Program {
       witness_.receive(datagram_, aggregator);
     }
     witness_.transmit();
+    std::uint16_t place = 0;
     for (const Endpoint& aggregator : config_.aggregators) {
       for (std::uint16_t i = 0; i < shards; ++i) {
-        write(datagram_, make_header(Type::kWelcome, kEpoch), welcome_body(0));
+        proto::WelcomeBody body = welcome_body(0);
+        body.shard = Be16{place++};
+        write(datagram_, make_header(Type::kWelcome, kEpoch), body);
         witness_.receive(datagram_, shard(aggregator, i));
       }
     }
@@ -135,6 +138,8 @@ class Program {
             .window = Be16{static_cast<std::uint16_t>((more & 8) != 0 ? 8 : 1)},
             .joined = Be16{1},
             .missing = Be16{static_cast<std::uint16_t>(more)},
+            .shard = Be16{},
+            .moves = Be16{},
             .state = forming ? proto::SessionState::kForming : proto::SessionState::kReady,
             .reserved = 0};
   }
@@ -152,8 +157,22 @@ class Program {
   }
 
   void welcome(std::size_t more) {
-    write(datagram_, make_header(Type::kWelcome, kEpoch), welcome_body(more));
-    deliver(source(input_.byte()));
+    const std::size_t which = input_.byte();
+    proto::WelcomeBody body = welcome_body(more);
+    body.shard = Be16{static_cast<std::uint16_t>(which >> 3 & 3)};
+    body.moves = Be16{static_cast<std::uint16_t>(which >> 5 & 1)};
+    // Another epoch where a shard is joined again.
+    const auto epoch = static_cast<std::uint32_t>(kEpoch + (which >> 6));
+    write(datagram_, make_header(Type::kWelcome, epoch), body);
+    deliver(source(which & 7));
+  }
+
+  void move(std::size_t more) {
+    const std::size_t which = input_.byte();
+    const proto::MoveBody body{.members = Be64{(which & 0x80) != 0 ? 4321U : 1234U},
+                               .shard = Be16{static_cast<std::uint16_t>(which >> 3 & 7)},
+                               .moves = Be16{static_cast<std::uint16_t>(which & 7)}};
+    control(Type::kMove, more, body);
   }
 
   static proto::RefuseBody refusal(std::size_t more) {
@@ -161,7 +180,8 @@ class Program {
             .yours = Be64{1},
             .ours = Be64{2},
             .reason = static_cast<proto::RefuseReason>(more),
-            .reserved = {}};
+            .reserved = 0,
+            .shard = Be16{static_cast<std::uint16_t>(more & 1)}};
   }
 
   static proto::AbortBody abort_body(std::size_t more) {

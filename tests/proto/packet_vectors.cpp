@@ -75,33 +75,46 @@ std::vector<Packet> all_packets() {
                              {"max_window", offer.max_window.value()},
                              {"max_workers", offer.max_workers.value()}}));
 
-  const JoinBody join{instance,         Be64{0xB1B2'B3B4'B5B6'B7B8},
-                      Be16{8},          Be16{1408},
-                      Be16{128},        Be16{3},
-                      Be16{5},          0,
-                      kJoinValuesPinned};
+  const JoinBody join{.instance = instance,
+                      .seed = Be64{0xB1B2'B3B4'B5B6'B7B8},
+                      .members = Be64{0xD1D2'D3D4'D5D6'D7D8},
+                      .world = Be16{8},
+                      .values = Be16{1408},
+                      .window = Be16{128},
+                      .shard = Be16{3},
+                      .shards = Be16{5},
+                      .rounding = 0,
+                      .flags = kJoinValuesPinned,
+                      .resume = Be32{0xFFFF'FF71},
+                      .moves = Be16{2},
+                      .reserved = {}};
   packets.push_back(control("join", Type::kJoin, join,
                             {{"instance", id},
                              {"seed", join.seed.value()},
+                             {"members", join.members.value()},
                              {"world", join.world.value()},
                              {"values", join.values.value()},
                              {"window", join.window.value()},
                              {"shard", join.shard.value()},
                              {"shards", join.shards.value()},
                              {"rounding", join.rounding},
-                             {"flags", join.flags}}));
+                             {"flags", join.flags},
+                             {"resume", join.resume.value()},
+                             {"moves", join.moves.value()}}));
 
-  const WelcomeBody welcome{instance,
-                            Be64{0xC1C2'C3C4'C5C6'C7C8},
-                            Be32{0xFFFF'FF00},
-                            Be32{0xEFC0'0102},
-                            Be16{4791},
-                            Be16{1408},
-                            Be16{128},
-                            Be16{8},
-                            Be16{kAggregatorRank},
-                            SessionState::kReady,
-                            0};
+  const WelcomeBody welcome{.instance = instance,
+                            .members = Be64{0xC1C2'C3C4'C5C6'C7C8},
+                            .first_sequence = Be32{0xFFFF'FF00},
+                            .multicast_address = Be32{0xEFC0'0102},
+                            .multicast_port = Be16{4791},
+                            .values = Be16{1408},
+                            .window = Be16{128},
+                            .joined = Be16{8},
+                            .missing = Be16{kAggregatorRank},
+                            .shard = Be16{3},
+                            .moves = Be16{2},
+                            .state = SessionState::kReady,
+                            .reserved = 0};
   packets.push_back(control("welcome", Type::kWelcome, welcome,
                             {{"instance", id},
                              {"members", welcome.members.value()},
@@ -112,15 +125,19 @@ std::vector<Packet> all_packets() {
                              {"window", welcome.window.value()},
                              {"joined", welcome.joined.value()},
                              {"missing", welcome.missing.value()},
+                             {"shard", welcome.shard.value()},
+                             {"moves", welcome.moves.value()},
                              {"state", static_cast<std::uint64_t>(welcome.state)},
                              {"reserved", 0}}));
 
-  const RefuseBody refuse{instance, Be64{9}, Be64{8}, RefuseReason::kWorld, {}};
+  const RefuseBody refuse{instance, Be64{9}, Be64{8}, RefuseReason::kWorld, 0, Be16{3}};
   packets.push_back(control("refuse", Type::kRefuse, refuse,
                             {{"instance", id},
                              {"yours", refuse.yours.value()},
                              {"ours", refuse.ours.value()},
-                             {"reason", static_cast<std::uint64_t>(refuse.reason)}}));
+                             {"reason", static_cast<std::uint64_t>(refuse.reason)},
+                             {"reserved", 0},
+                             {"shard", refuse.shard.value()}}));
 
   const LeaveBody leave{Be16{5}, LeaveReason::kTimedOut, 0};
   packets.push_back(control("leave", Type::kLeave, leave,
@@ -160,6 +177,11 @@ std::vector<Packet> all_packets() {
 
   packets.push_back(
       control("challenge", Type::kChallenge, ChallengeBody{instance}, {{"instance", id}}));
+  const MoveBody move{Be64{0xC1C2'C3C4'C5C6'C7C8}, Be16{3}, Be16{2}};
+  packets.push_back(control("move", Type::kMove, move,
+                            {{"members", move.members.value()},
+                             {"shard", move.shard.value()},
+                             {"moves", move.moves.value()}}));
 
   packets.push_back(values("data", Type::kData, {0, 60, 0x80, 60 | 0x80, nat8::kZero, 17}));
   packets.push_back(values("data-specials", Type::kData,

@@ -40,6 +40,7 @@ void AggregatorHost::start(std::uint32_t first_epoch) {
 void AggregatorHost::restart(Time now, std::uint32_t first_epoch) {
   start(first_epoch);
   next_tick_ = now;
+  paused_until_ = 0;
   alive_ = true;
 }
 
@@ -50,6 +51,11 @@ bool AggregatorHost::owns(const proto::Endpoint& endpoint) const {
 
 void AggregatorHost::deliver(const Packet& packet, Time now, Network& network) {
   if (!alive_ || !owns(packet.to)) return;
+  if (now < paused_until_) return inbox_.push_back(packet);
+  take(packet, now, network);
+}
+
+void AggregatorHost::take(const Packet& packet, Time now, Network& network) {
   const auto shard = static_cast<std::size_t>(packet.to.port - first_.port);
   const aggregator::Peer source{.endpoint = packet.from, .link = link_of(packet.from)};
   send(shard, shards_[shard].receive(packet.datagram, source, now), now, network);
@@ -57,6 +63,8 @@ void AggregatorHost::deliver(const Packet& packet, Time now, Network& network) {
 
 void AggregatorHost::tick(Time now, Network& network) {
   next_tick_ = now + kTickInterval;
+  for (const Packet& packet : inbox_) take(packet, now, network);
+  inbox_.clear();
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     int ticks = 0;
     for (;;) {

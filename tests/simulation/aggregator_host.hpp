@@ -26,8 +26,14 @@ class AggregatorHost {
   [[nodiscard]] Time next_tick() const { return alive_ ? next_tick_ : kNever; }
   void tick(Time now, Network& network);
 
-  void vanish() { alive_ = false; }
-  /// Comes back at once, having forgotten everything.
+  void vanish() {
+    alive_ = false;
+    inbox_.clear();
+  }
+  /// Stands still until then, as an operating system deschedules a process; what arrives waits.
+  void pause(Time until) { paused_until_ = next_tick_ = until; }
+  [[nodiscard]] bool alive() const { return alive_; }
+  /// Comes back, having forgotten everything.
   void restart(Time now, std::uint32_t first_epoch);
 
   [[nodiscard]] const proto::Endpoint& first() const { return first_; }
@@ -40,6 +46,7 @@ class AggregatorHost {
 
  private:
   void start(std::uint32_t first_epoch);
+  void take(const Packet& packet, Time now, Network& network);
   void send(std::size_t shard, std::span<const aggregator::Outgoing> outgoing, Time now,
             Network& network);
 
@@ -50,6 +57,8 @@ class AggregatorHost {
   std::uint8_t lives_ = 0;
   Time next_tick_;
   bool alive_ = true;
+  Time paused_until_ = 0;
+  std::vector<Packet> inbox_;        // what arrived during a pause
   std::vector<std::byte> datagram_;  // being put together
   std::vector<std::string> violations_;
 };

@@ -89,47 +89,6 @@ TEST_P(Failures, AVanishedRankIsNamedAndANewSetOfWorkersFormsTheJobAtOnce) {
   expect_clean(world.violations());
 }
 
-TEST_P(Failures, AVanishedAggregatorIsReportedBeforeTheDeadline) {
-  Scenario scenario = long_scenario(GetParam(), 3);
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
-  add_workers(world, scenario);
-  ASSERT_TRUE(world.run_until([&] { return all_ready(world); }, world.now() + 10 * kSecond));
-  world.run_for(2 * kMillisecond);
-  world.aggregator(0).vanish();
-  world.run_until([&] { return world.workers_done(); }, world.now() + kMemberTimeout + kMargin);
-  for (const WorkerHost& host : world.workers()) {
-    // The first rank to notice may leave an aggregator that lives, which tells the others so.
-    ASSERT_TRUE(host.done());
-    if (scenario.aggregators == 1) {
-      expect_failed(host, NATAGG_AGGREGATOR_LOST);
-      expect_mentions(host.stream().failure().message,
-                      to_string(world.aggregator(0).first()).substr(0, 8));
-    }
-    EXPECT_TRUE(host.stream().failure().status == NATAGG_AGGREGATOR_LOST ||
-                host.stream().failure().status == NATAGG_RANK_LOST)
-        << host.stream().failure().message;
-  }
-  expect_clean(world.violations());
-}
-
-TEST_P(Failures, ARestartedAggregatorFailsTheOldJobAndServesANewOne) {
-  Scenario scenario = long_scenario(GetParam(), 3);
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
-  add_workers(world, scenario);
-  ASSERT_TRUE(world.run_until([&] { return all_ready(world); }, world.now() + 10 * kSecond));
-  world.run_for(2 * kMillisecond);
-  for (AggregatorHost& host : world.aggregators()) host.restart(world.now(), 1'000);
-  world.run_until([&] { return world.workers_done(); }, world.now() + kMemberTimeout + kMargin);
-  for (const WorkerHost& host : world.workers()) expect_failed(host, NATAGG_AGGREGATOR_LOST);
-  for (WorkerHost& host : world.workers()) host.vanish();
-  const std::size_t first = add_workers(world, scenario, 1, 2);
-  ASSERT_TRUE(world.run_until([&] { return world.workers_done(); }, world.now() + 30 * kSecond));
-  expect_clean(check_results(world, scenario, first));
-  expect_clean(world.violations());
-}
-
 TEST_P(Failures, RanksThatDisagreeOnTheLengthAreAllToldBothLengths) {
   Scenario scenario = long_scenario(GetParam(), 3);
   scenario.operations.resize(1);

@@ -71,6 +71,11 @@ void Network::send_to_host(const proto::Endpoint& from, const proto::Endpoint& t
     trace(from, to, datagram, now, "too large");
     return;
   }
+  if (cuts_.contains({from.address, to.address})) {
+    ++stats_.lost;
+    trace(from, to, datagram, now, "cut off");
+    return;
+  }
   if (random_.chance(config_.loss)) {
     ++stats_.lost;
     trace(from, to, datagram, now, "lost");

@@ -63,6 +63,14 @@ class Network {
   /// Bytes of IP packet that the path to and from a host carries; 9000 unless set.
   void set_path_mtu(const proto::Endpoint& host, std::size_t mtu) { path_mtu_[host] = mtu; }
 
+  /// Nothing gets through any more from one address to the other; heal() ends that.
+  void cut(std::uint32_t from, std::uint32_t to) { cuts_.insert({from, to}); }
+  void cut_both_ways(std::uint32_t one, std::uint32_t other) {
+    cut(one, other);
+    cut(other, one);
+  }
+  void heal() { cuts_.clear(); }
+
   /// A host that no multicast reaches, though it subscribes.
   void deafen(const proto::Endpoint& host) { deaf_.insert(host); }
 
@@ -113,6 +121,7 @@ class Network {
   std::ostream* trace_;
   std::map<proto::Endpoint, std::size_t> path_mtu_;
   std::set<proto::Endpoint> deaf_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> cuts_;
   std::map<proto::Endpoint, std::set<proto::Endpoint>> groups_;
   std::map<std::pair<proto::Endpoint, proto::Endpoint>, Time> last_arrival_;
   std::priority_queue<Flight, std::vector<Flight>, std::greater<>> flights_;

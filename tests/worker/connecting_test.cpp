@@ -25,7 +25,8 @@ class ConnectingTest : public StreamFixture {
                                  .yours = Be64{yours},
                                  .ours = Be64{ours},
                                  .reason = reason,
-                                 .reserved = {}};
+                                 .reserved = 0,
+                                 .shard = Be16{}};
     stream->receive(control_packet(header(Type::kRefuse, 0), body), kAggregator, now);
   }
 
@@ -231,6 +232,7 @@ TEST_F(ConnectingTest, RefusesShardsThatHaveDifferentWorkers) {
   welcome(welcome_body(proto::SessionState::kReady), shard(0));
   proto::WelcomeBody other = welcome_body(proto::SessionState::kReady);
   other.members = Be64{4321};
+  other.shard = Be16{1};
   welcome(other, shard(1));
   EXPECT_EQ(stream->state(), Stream::State::kFailed);
   EXPECT_EQ(stream->failure().status, NATAGG_REFUSED);

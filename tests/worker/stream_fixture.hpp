@@ -108,6 +108,8 @@ class StreamFixture : public ::testing::Test {
             .window = Be16{8},
             .joined = Be16{2},
             .missing = Be16{2},
+            .shard = Be16{},
+            .moves = Be16{},
             .state = state,
             .reserved = 0};
   }
@@ -123,7 +125,9 @@ class StreamFixture : public ::testing::Test {
     offer(shards, kValues);
     transmit();
     for (std::uint16_t i = 0; i < shards; ++i) {
-      welcome(welcome_body(proto::SessionState::kReady), shard(i));
+      proto::WelcomeBody body = welcome_body(proto::SessionState::kReady);
+      body.shard = Be16{i};
+      welcome(body, shard(i));
     }
     ASSERT_EQ(stream->state(), Stream::State::kReady);
   }

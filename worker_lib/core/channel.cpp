@@ -33,27 +33,56 @@ Channel::Channel(const StreamConfig& config, const Kernels& kernels, const Shard
       rtt_(config.min_rto, config.max_rto),
       window_(session.window),
       ring_(session.window),
-      datagrams_(session.window * (sizeof(Header) + session.values)),
-      datagram_size_(sizeof(Header) + session.values),
+      history_(session.window, session.values),
       heartbeat_(proto::make_header(proto::Type::kHeartbeat)),
-      last_progress_(now),
-      last_timeout_(now),
-      last_sent_(now),
-      last_heartbeat_(now),
-      last_heard_(now) {
+      origin_(session.first_sequence) {
   heartbeat_.job = Be32{config.job};
-  heartbeat_.epoch = Be32{session.epoch};
   heartbeat_.rank = Be16{config.rank};
+  start(now);
+}
+
+void Channel::start(Time now) {
+  heartbeat_.epoch = Be32{session_.epoch};
+  last_progress_ = last_timeout_ = last_sent_ = last_heartbeat_ = last_heard_ = now;
+}
+
+bool Channel::resume(const ShardSession& session, Time now) {
+  suspended_ = false;
+  if (session.epoch == session_.epoch && session.endpoint == session_.endpoint) {
+    heard(now);  // the shard had the session all the time
+    return true;
+  }
+  // Where no rank has a result, the first sequence may be any.
+  const std::int64_t back =
+      untouched_ ? static_cast<std::int64_t>(lacking_)
+                 : proto::serial_distance(session.first_sequence, sequence_of(lacking_));
+  if (back < 0 || static_cast<std::uint64_t>(back) > lacking_) return false;
+  const std::uint64_t base = lacking_ - static_cast<std::uint64_t>(back);
+  if (encoded_ - base > history_.depth()) return false;
+  session_ = session;
+  origin_ = session.first_sequence - static_cast<std::uint32_t>(base);
+  oldest_ = next_ = base;
+  in_flight_ = 0;
+  std::fill(ring_.begin(), ring_.end(), Flight{});
+  sent_list_ = confirmed_list_ = lost_list_ = FlightList();
+  rtt_ = RttEstimator(config_.min_rto, config_.max_rto);
+  window_ = CongestionWindow(session.window);
+  start(now);
+  return true;
 }
 
 void Channel::transmit(Time now, std::size_t room, Sink& sink) {
+  if (suspended_) return;
   time_out(now);
   while (!lost_list_.empty() && !sink.full()) send_again(lost_list_.head(), now, sink);
   while (room > 0 && !sink.full() && next_ - oldest_ < session_.window &&
          in_flight_ < window_.size()) {
-    const auto range = operations_.chunk(next_ * session_.shards + session_.index, hint_);
-    if (!range) break;
-    send_next(*range, now, sink);
+    if (next_ == encoded_) {
+      const auto range = operations_.chunk(next_ * session_.shards + session_.index, hint_);
+      if (!range) break;
+      encode_next(*range);
+    }
+    send_next(now, sink);
     --room;
   }
   if (now - last_heartbeat_ >= config_.heartbeat_interval && !sink.full()) {
@@ -62,9 +91,9 @@ void Channel::transmit(Time now, std::size_t room, Sink& sink) {
 }
 
 Time Channel::next_event() const {
+  if (suspended_) return kNever;
   if (!lost_list_.empty()) return 0;
-  const Time silence = last_heard_ + config_.aggregator_timeout;
-  return std::min({timeout(), last_heartbeat_ + config_.heartbeat_interval, silence});
+  return std::min(timeout(), last_heartbeat_ + config_.heartbeat_interval);
 }
 
 /// When the oldest unanswered chunk times out.
@@ -111,30 +140,26 @@ void Channel::send_again(std::uint16_t i, Time now, Sink& sink) {
   last_sent_ = now;
   ++stats_.data_packets;
   ++stats_.retransmissions;
-  sink.add(session_.endpoint, {datagram(i), sizeof(Header) + flight.count});
+  sink.add(session_.endpoint, {history_.datagram(number_of(i)), sizeof(Header) + flight.count});
 }
 
-void Channel::send_next(const ChunkRange& range, Time now, Sink& sink) {
+/// Chunk next_, for the first time; send_next() fills in what depends on the session.
+void Channel::encode_next(const ChunkRange& range) {
   const PendingOperation& operation = *range.operation;
-  const std::uint32_t sequence = session_.first_sequence + static_cast<std::uint32_t>(next_);
-  const std::uint16_t i = ring_index(next_);
-
+  std::byte* datagram = history_.datagram(next_);
   const proto::RoundingKey key{.seed = config_.seed,
                                .operation = operation.index,
                                .who = config_.rank,
                                .mode = config_.rounding};
   nat8::Tally tally;
-  auto* payload = reinterpret_cast<std::uint8_t*>(datagram(i) + sizeof(Header));
+  auto* payload = reinterpret_cast<std::uint8_t*>(datagram + sizeof(Header));
   encode_chunk(kernels_, operation.submission.operation.type, operation.submission.in,
                range.element, {payload, range.count}, key, config_.shift, tally);
   stats_.encoded += tally;
 
   Header header = proto::make_header(proto::Type::kData);
   header.job = Be32{config_.job};
-  header.epoch = Be32{session_.epoch};
   header.rank = Be16{config_.rank};
-  header.slot = Be16{i};
-  header.sequence = Be32{sequence};
   header.operation = Be32{operation.index};
   header.element = Be64{range.element};
   header.fingerprint = Be64{operation.fingerprint};
@@ -142,22 +167,38 @@ void Channel::send_next(const ChunkRange& range, Time now, Sink& sink) {
   header.shift = static_cast<std::int8_t>(config_.shift);
   if (config_.rounding == proto::Rounding::kNearest) header.flags |= proto::kFlagNearest;
   if (tally.nans + tally.infs != 0) header.flags |= proto::kFlagSpecials;
-  std::memcpy(datagram(i), &header, sizeof(header));
+  std::memcpy(datagram, &header, sizeof(header));
+  history_.entry(next_) = {.operation_id = operation.id, .answered = false};
+  ++encoded_;
+}
 
-  ring_[i] = {.operation_id = operation.id,
-              .element = range.element,
+/// Chunk next_, which is in the history.
+void Channel::send_next(Time now, Sink& sink) {
+  const std::uint16_t i = ring_index(next_);
+  const std::uint32_t sequence = sequence_of(next_);
+  std::byte* datagram = history_.datagram(next_);
+  Header header;
+  std::memcpy(&header, datagram, sizeof(header));
+  if (header.epoch.value() != 0) ++stats_.retransmissions;  // in an earlier session
+  header.epoch = Be32{session_.epoch};
+  header.sequence = Be32{sequence};
+  header.slot = Be16{static_cast<std::uint16_t>(sequence & (session_.window - 1U))};
+  std::memcpy(datagram, &header, sizeof(header));
+
+  ring_[i] = {.operation_id = history_.entry(next_).operation_id,
+              .element = header.element.value(),
               .sent = now,
               .order = order_,
               .first_order = order_,
-              .operation = operation.index,
-              .count = range.count};
+              .operation = header.operation.value(),
+              .count = header.count.value()};
   ++order_;
   move(i, Flight::State::kSent);
   ++next_;
   ++in_flight_;
   last_sent_ = now;
   ++stats_.data_packets;
-  sink.add(session_.endpoint, {datagram(i), sizeof(Header) + range.count});
+  sink.add(session_.endpoint, {datagram, sizeof(Header) + header.count.value()});
 }
 
 void Channel::send_heartbeat(Time now, Sink& sink) {
@@ -173,15 +214,10 @@ void Channel::send_heartbeat(Time now, Sink& sink) {
 
 std::optional<std::uint64_t> Channel::on_result(const Header& header,
                                                 std::span<const std::uint8_t> bytes, Time now) {
-  const std::uint32_t oldest = session_.first_sequence + static_cast<std::uint32_t>(oldest_);
-  const std::int32_t ahead = proto::serial_distance(oldest, header.sequence.value());
-  if (ahead < 0) {
-    ++stats_.duplicate_results;
-    return std::nullopt;
-  }
-  const std::uint64_t number = oldest_ + static_cast<std::uint32_t>(ahead);
-  if (number >= next_) {
-    ++stats_.rejected_packets;
+  std::uint64_t number = 0;
+  if (!is_under_way(header.sequence.value(), number)) {
+    const bool early = proto::serial_less(sequence_of(next_) - 1, header.sequence.value());
+    ++(early ? stats_.rejected_packets : stats_.duplicate_results);
     return std::nullopt;
   }
   const std::uint16_t i = ring_index(number);
@@ -190,18 +226,28 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
     ++stats_.duplicate_results;
     return std::nullopt;
   }
-  const Submission& submission = operations_.at(flight.operation_id).submission;
+  Header sent;
+  std::memcpy(&sent, history_.datagram(number), sizeof(sent));
   const bool same = header.operation.value() == flight.operation &&
                     header.element.value() == flight.element && bytes.size() == flight.count &&
                     header.shift == config_.shift &&
-                    header.fingerprint.value() == proto::fingerprint(submission.operation);
+                    header.fingerprint.value() == sent.fingerprint.value();
   if (!same || kernels_.scan(bytes.data(), bytes.size()).malformed) {
     ++stats_.rejected_packets;
     return std::nullopt;
   }
-  const bool average = submission.operation.reduction == proto::Reduction::kAverage;
-  decode_chunk(kernels_, submission.operation.type, bytes, submission.out, flight.element,
-               config_.shift, average ? config_.world : 1U);
+  History::Entry& entry = history_.entry(number);
+  // An answered chunk was sent for the others' sake; its operation may be over.
+  const bool lacked = !entry.answered;
+  if (lacked) {
+    const Submission& submission = operations_.at(flight.operation_id).submission;
+    const bool average = submission.operation.reduction == proto::Reduction::kAverage;
+    decode_chunk(kernels_, submission.operation.type, bytes, submission.out, flight.element,
+                 config_.shift, average ? config_.world : 1U);
+    entry.answered = true;
+    untouched_ = false;
+    while (lacking_ < encoded_ && history_.entry(lacking_).answered) ++lacking_;
+  }
 
   ++stats_.result_packets;
   if ((header.flags & proto::kFlagMulticast) != 0) ++stats_.multicast_results;
@@ -221,7 +267,15 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
   find_lost(order, now);
   while (oldest_ < next_ && ring_[ring_index(oldest_)].state == Flight::State::kDone) ++oldest_;
   const std::uint64_t id = flight.operation_id;
-  return operations_.complete_chunk(id) ? std::optional(id) : std::nullopt;
+  return lacked && operations_.complete_chunk(id) ? std::optional(id) : std::nullopt;
+}
+
+/// Whether a chunk from oldest_ up to next_ has that sequence, and which.
+bool Channel::is_under_way(std::uint32_t sequence, std::uint64_t& number) const {
+  const std::int32_t ahead = proto::serial_distance(sequence_of(oldest_), sequence);
+  if (ahead < 0 || oldest_ + static_cast<std::uint32_t>(ahead) >= next_) return false;
+  number = oldest_ + static_cast<std::uint32_t>(ahead);
+  return true;
 }
 
 void Channel::find_lost(std::uint64_t order, Time now) {
@@ -233,10 +287,9 @@ void Channel::find_lost(std::uint64_t order, Time now) {
 }
 
 void Channel::on_pending(const Header& header, const proto::PendingBody& body) {
-  const std::uint32_t oldest = session_.first_sequence + static_cast<std::uint32_t>(oldest_);
-  const std::int32_t ahead = proto::serial_distance(oldest, header.sequence.value());
-  if (ahead < 0 || oldest_ + static_cast<std::uint32_t>(ahead) >= next_) return;
-  const std::uint16_t i = ring_index(oldest_ + static_cast<std::uint32_t>(ahead));
+  std::uint64_t number = 0;
+  if (!is_under_way(header.sequence.value(), number)) return;
+  const std::uint16_t i = ring_index(number);
   Flight& flight = ring_[i];
   if (flight.state == Flight::State::kDone || body.missing_count.value() == 0) return;
   flight.missing = body.missing.value();
@@ -247,7 +300,8 @@ void Channel::on_pending(const Header& header, const proto::PendingBody& body) {
 const Flight* Channel::oldest_of(std::uint64_t operation_id) const {
   for (std::uint64_t number = oldest_; number < next_; ++number) {
     const Flight& flight = ring_[ring_index(number)];
-    if (flight.state != Flight::State::kDone && flight.operation_id == operation_id) {
+    if (flight.state != Flight::State::kDone && flight.operation_id == operation_id &&
+        !history_.entry(number).answered) {
       return &flight;
     }
   }

@@ -8,6 +8,10 @@
 // silent one and it, the silent one is lost. When nothing arrives for a time-out, the oldest alone
 // is sent again, because most often the others merely wait for a slow rank; the aggregator answers
 // that with PENDING, which confirms that it has the chunk and names the rank it waits for.
+//
+// When its aggregator is lost, a channel is suspended until this place of the pool has a session
+// again, and resumes at the first chunk that any rank lacks: it sends again what it had sent, and
+// takes in only the results that it lacks itself.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +22,7 @@
 
 #include "worker_lib/core/congestion_window.hpp"
 #include "worker_lib/core/flight_list.hpp"
+#include "worker_lib/core/history.hpp"
 #include "worker_lib/core/operation_queue.hpp"
 #include "worker_lib/core/rtt.hpp"
 #include "worker_lib/core/sink.hpp"
@@ -51,6 +56,19 @@ class Channel {
                                                        Time now);
   void on_pending(const proto::Header& header, const proto::PendingBody& body);
 
+  /// Sends nothing more until resume().
+  void suspend() { suspended_ = true; }
+  [[nodiscard]] bool suspended() const { return suspended_; }
+
+  /// Goes on in `session`, of the same ranks and with the same values and window. False when it
+  /// would have to send again what it no longer has, which correct ranks never need.
+  [[nodiscard]] bool resume(const ShardSession& session, Time now);
+
+  /// Sequence of the first chunk of which this rank has no result.
+  [[nodiscard]] std::uint32_t resume_point() const { return sequence_of(lacking_); }
+  /// This rank has no result at all.
+  [[nodiscard]] bool untouched() const { return untouched_; }
+
   /// Any packet of this session arrived.
   void heard(Time now) { last_heard_ = now; }
 
@@ -67,19 +85,25 @@ class Channel {
 
  private:
   [[nodiscard]] std::uint16_t ring_index(std::uint64_t number) const {
-    return static_cast<std::uint16_t>(
-        (session_.first_sequence + static_cast<std::uint32_t>(number)) & (session_.window - 1U));
+    return static_cast<std::uint16_t>(number & (session_.window - 1U));
   }
-  [[nodiscard]] std::byte* datagram(std::uint16_t i) {
-    return datagrams_.data() + i * datagram_size_;
+  [[nodiscard]] std::uint32_t sequence_of(std::uint64_t number) const {
+    return origin_ + static_cast<std::uint32_t>(number);
   }
+  /// Of the flight in ring place `i`, which is under way.
+  [[nodiscard]] std::uint64_t number_of(std::uint16_t i) const {
+    return oldest_ + ((i - oldest_) & (session_.window - 1U));
+  }
+  [[nodiscard]] bool is_under_way(std::uint32_t sequence, std::uint64_t& number) const;
   [[nodiscard]] Time timeout() const;
   [[nodiscard]] FlightList& list(Flight::State state);
   void move(std::uint16_t i, Flight::State state);
   void time_out(Time now);
   void find_lost(std::uint64_t order, Time now);
   void send_again(std::uint16_t i, Time now, Sink& sink);
-  void send_next(const ChunkRange& range, Time now, Sink& sink);
+  void encode_next(const ChunkRange& range);
+  void send_next(Time now, Sink& sink);
+  void start(Time now);
   void send_heartbeat(Time now, Sink& sink);
 
   const StreamConfig& config_;
@@ -91,23 +115,28 @@ class Channel {
   RttEstimator rtt_;
   CongestionWindow window_;
   std::vector<Flight> ring_;
-  std::vector<std::byte> datagrams_;  // as sent, one a ring place, for retransmission
-  std::size_t datagram_size_;
+  History history_;
   proto::Header heartbeat_;
   FlightList sent_list_;
   FlightList confirmed_list_;
   FlightList lost_list_;
 
-  std::uint64_t oldest_ = 0;  // number, on this shard, of the first chunk without a result
-  std::uint64_t next_ = 0;    // number of the next chunk to send
+  // Numbers of chunks count from the job's first on this shard, whatever the session.
+  std::uint32_t origin_;       // sequence of chunk 0
+  std::uint64_t oldest_ = 0;   // the first chunk without a result of this session
+  std::uint64_t next_ = 0;     // the next chunk to send in this session
+  std::uint64_t lacking_ = 0;  // the first chunk without a result of any session
+  std::uint64_t encoded_ = 0;  // the next chunk to send for the first time
+  bool untouched_ = true;      // no result has come yet
+  bool suspended_ = false;
   std::uint64_t order_ = 0;
   std::uint64_t hint_ = 0;  // OperationQueue::chunk()'s
   std::size_t in_flight_ = 0;
-  Time last_progress_;
-  Time last_timeout_;
-  Time last_sent_;
-  Time last_heartbeat_;
-  Time last_heard_;
+  Time last_progress_ = 0;
+  Time last_timeout_ = 0;
+  Time last_sent_ = 0;
+  Time last_heartbeat_ = 0;
+  Time last_heard_ = 0;
 };
 
 }  // namespace natagg::worker

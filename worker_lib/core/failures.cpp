@@ -90,6 +90,11 @@ Failure aggregator_silent(const proto::Endpoint& shard, Time silence) {
           "aggregator " + to_string(shard) + " has been silent for " + milliseconds(silence)};
 }
 
+Failure not_resumed(const std::string& where, int rank) {
+  return {rank >= 0 ? NATAGG_RANK_LOST : NATAGG_AGGREGATOR_LOST, rank,
+          "an aggregator was lost, and the job cannot be resumed: " + where};
+}
+
 Failure overdue(const PendingOperation& operation, const Channel* channel, const Flight* flight,
                 Time now) {
   Failure failure{NATAGG_TIMED_OUT, -1,

@@ -22,6 +22,10 @@ namespace natagg::worker {
 /// An aggregator has not been heard for `silence`.
 [[nodiscard]] Failure aggregator_silent(const proto::Endpoint& shard, Time silence);
 
+/// The ranks have not all joined again after an aggregator was lost; `rank` is the first of those
+/// missing, -1 for none.
+[[nodiscard]] Failure not_resumed(const std::string& where, int rank);
+
 /// `operation` has missed its deadline. `flight` is its oldest unanswered chunk and `channel`
 /// where that is under way; both nullptr when none is.
 [[nodiscard]] Failure overdue(const PendingOperation& operation, const Channel* channel,

@@ -38,7 +38,8 @@ std::string explain(const proto::RefuseBody& body) {
     case RefuseReason::kJobRunning:
       return "the job is running with " + std::to_string(ours) + " other workers";
     case RefuseReason::kTooManyJobs: return "too many jobs: it takes " + std::to_string(ours);
-    case RefuseReason::kNoMemory: return name;
+    case RefuseReason::kNoMemory:
+    case RefuseReason::kMembers: return name;
     case RefuseReason::kShift:
       return name + ": " + std::to_string(static_cast<std::int64_t>(yours)) + " here, its own is " +
              std::to_string(static_cast<std::int64_t>(ours));
@@ -55,7 +56,8 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
       session_{.endpoint = shard, .index = proposal.index, .shards = proposal.shards},
       window_(proposal.window),
       datagram_(proto::datagram_size(proposal.values)),
-      next_join_(now) {
+      next_join_(now),
+      silent_since_(now) {
   proto::Header header = proto::make_header(proto::Type::kJoin);
   header.job = Be32{config.job};
   header.rank = Be16{config.rank};
@@ -75,36 +77,85 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
   std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
 }
 
+void Joining::join_again(const proto::Endpoint& shard, const Lost& lost, std::uint16_t moves,
+                         Time now) {
+  session_.endpoint = shard;
+  session_.epoch = 0;
+  lost_ = lost;
+  moves_ = moves;
+  welcome_ = {};
+  refusal_.clear();
+  missing_ = -1;
+  ready_ = false;
+  next_join_ = silent_since_ = now;
+  welcome_since_ = kNever;
+
+  auto header = proto::read_header(datagram_);
+  header.flags = static_cast<std::uint8_t>(header.flags & ~proto::kFlagMulticast);
+  auto body = proto::read_body<proto::JoinBody>(datagram_);
+  if (lost.values != 0) {
+    body.values = Be16{lost.values};
+    body.window = Be16{lost.window};
+  }
+  body.members = Be64{lost.members};
+  body.resume = Be32{lost.resume};
+  body.moves = Be16{moves};
+  body.flags = static_cast<std::uint8_t>(body.flags & ~proto::kJoinUntouched);
+  if (lost.untouched) body.flags |= proto::kJoinUntouched;
+  std::memcpy(datagram_.data(), &header, sizeof(header));
+  std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
+}
+
+void Joining::forgive(Time gap) {
+  silent_since_ += gap;
+  if (welcome_since_ != kNever) welcome_since_ += gap;
+}
+
 void Joining::transmit(Time now, Sink& sink) {
   if (now < next_join_ || sink.full()) return;
   sink.add(session_.endpoint, datagram_);
   next_join_ = now + kRound;
 }
 
-void Joining::on_welcome(const proto::Header& header, const proto::WelcomeBody& body) {
+std::optional<std::string> Joining::on_welcome(const proto::Header& header,
+                                               const proto::WelcomeBody& body, Time now) {
   // A WELCOME to all has instance 0; its epoch must then be one that answered this worker.
   const bool own = body.instance.value() == config_.instance;
   const bool to_all =
       body.instance.value() == 0 && session_.epoch != 0 && header.epoch.value() == session_.epoch;
-  if (ready_ || (!own && !to_all) || header.epoch.value() == 0) return;
+  if (ready_ || (!own && !to_all) || header.epoch.value() == 0) return std::nullopt;
+  silent_since_ = now;
+  if (welcome_since_ == kNever) welcome_since_ = now;
+  moves_ = std::max(moves_, body.moves.value());
   welcome_ = body;
   session_.epoch = header.epoch.value();
   refusal_.clear();
   const std::uint16_t missing = body.missing.value();
   missing_ = missing == proto::kAggregatorRank ? -1 : missing;
-  if (body.state != proto::SessionState::kReady) return;
+  if (body.state != proto::SessionState::kReady) return std::nullopt;
   const bool sane =
       body.values.value() >= proto::kMinValues && body.values.value() <= proto::kMaxValues &&
       body.values.value() % proto::kValuesMultiple == 0 && body.window.value() != 0 &&
       (body.window.value() & (body.window.value() - 1U)) == 0 && body.window.value() <= window_ &&
       proto::datagram_size(body.values.value()) <= datagram_.size();
-  if (!sane) return;
+  if (!sane) return std::nullopt;
+  if (lost_ && body.members.value() != lost_->members) {
+    return "job " + std::to_string(config_.job) + " has formed anew with other workers";
+  }
+  if (lost_ && lost_->values != 0 &&
+      (body.values.value() != lost_->values || body.window.value() != lost_->window)) {
+    return "aggregator " + to_string(session_.endpoint) + " takes " +
+           std::to_string(body.values.value()) + " values a packet and a window of " +
+           std::to_string(body.window.value()) + ", the job was running with " +
+           std::to_string(lost_->values) + " and " + std::to_string(lost_->window);
+  }
   ready_ = true;
   next_join_ = kNever;
   members_ = body.members.value();
   session_.first_sequence = body.first_sequence.value();
   session_.values = body.values.value();
   session_.window = body.window.value();
+  return std::nullopt;
 }
 
 void Joining::on_probe(const proto::Header& header, Time now) {
@@ -140,6 +191,7 @@ std::string Joining::describe() const {
   const std::string shard = to_string(session_.endpoint);
   if (session_.epoch == 0) return "no answer to JOIN from aggregator " + shard;
   if (ready_) return "aggregator " + shard + " is ready";
+  if (missing_ < 0) return "aggregator " + shard + " has not called the session ready";
   return "rank " + std::to_string(missing_) + " has not joined at aggregator " + shard + " (" +
          std::to_string(welcome_.joined.value()) + " of " + std::to_string(config_.world) +
          " have)";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// Joins one shard: repeats JOIN until the shard says that every rank is there.
+// Joins a place of the pool: repeats JOIN until the shard says that every rank is there. When the
+// shard is lost, joins again, there or at another shard that stands in for it.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,25 @@ class Joining {
   Joining(const StreamConfig& config, const proto::Endpoint& shard, const Proposal& proposal,
           Time now);
 
+  /// The session that is to be resumed.
+  struct Lost {
+    std::uint64_t members = 0;  // its digest
+    std::uint32_t resume = 0;   // sequence of the first chunk without a result
+    bool untouched = true;      // no result has come at all
+    std::uint16_t values = 0;   // 0: none was agreed
+    std::uint16_t window = 0;
+  };
+
+  /// Starts over at `shard`, after `moves` moves of this place.
+  void join_again(const proto::Endpoint& shard, const Lost& lost, std::uint16_t moves, Time now);
+
   void transmit(Time now, Sink& sink);
   [[nodiscard]] Time next_event() const { return next_join_; }
 
-  /// A WELCOME; anything but this worker's own is ignored.
-  void on_welcome(const proto::Header& header, const proto::WelcomeBody& body);
+  /// A WELCOME; anything but this worker's own is ignored. Returns in words why the session is not
+  /// the one to be resumed.
+  [[nodiscard]] std::optional<std::string> on_welcome(const proto::Header& header,
+                                                      const proto::WelcomeBody& body, Time now);
 
   /// A multicast PROBE of this session: the next JOIN says that it was heard.
   void on_probe(const proto::Header& header, Time now);
@@ -45,7 +60,19 @@ class Joining {
   /// A REFUSE. Returns the reason in words when waiting cannot help.
   [[nodiscard]] std::optional<std::string> on_refuse(const proto::RefuseBody& body);
 
+  /// This process was not running for `gap`.
+  void forgive(Time gap);
+
+  /// Whether packets about this place's joining come from `shard`.
+  [[nodiscard]] bool is(const proto::Endpoint& shard, std::uint16_t place) const {
+    return session_.endpoint == shard && session_.index == place;
+  }
   [[nodiscard]] const proto::Endpoint& shard() const { return session_.endpoint; }
+  [[nodiscard]] std::uint16_t moves() const { return moves_; }
+  /// When the shard was last heard, or first asked if it never was.
+  [[nodiscard]] Time silent_since() const { return silent_since_; }
+  /// When the shard first answered; kNever before.
+  [[nodiscard]] Time welcome_since() const { return welcome_since_; }
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] std::uint64_t members() const { return members_; }
   [[nodiscard]] const ShardSession& session() const { return session_; }
@@ -60,12 +87,16 @@ class Joining {
   ShardSession session_;
   std::uint16_t window_;  // proposed
   std::vector<std::byte> datagram_;
+  std::optional<Lost> lost_;
+  std::uint16_t moves_ = 0;
   proto::WelcomeBody welcome_{};
   std::uint64_t members_ = 0;
   std::string refusal_;
   int missing_ = -1;
   bool ready_ = false;
   Time next_join_;
+  Time silent_since_;
+  Time welcome_since_ = kNever;
 };
 
 }  // namespace natagg::worker

@@ -55,8 +55,10 @@ void Leaving::transmit(Time now, Sink& sink) {
   next_round_ = now + kRound;
 }
 
-void Leaving::on_leave(const proto::Endpoint& shard) {
-  std::erase_if(farewells_, [&](const Farewell& f) { return f.shard == shard; });
+void Leaving::on_leave(const proto::Endpoint& shard, std::uint32_t epoch) {
+  std::erase_if(farewells_, [&](const Farewell& f) {
+    return f.shard == shard && f.datagram.header.epoch.value() == epoch;
+  });
   next_ = std::min(next_, farewells_.size());
 }
 

@@ -22,7 +22,7 @@ class Leaving {
   [[nodiscard]] Time next_event() const { return done() ? kNever : next_round_; }
 
   /// The echo of a LEAVE.
-  void on_leave(const proto::Endpoint& shard);
+  void on_leave(const proto::Endpoint& shard, std::uint32_t epoch);
 
   /// All have confirmed, or were told often enough.
   [[nodiscard]] bool done() const { return farewells_.empty(); }

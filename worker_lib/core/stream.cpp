@@ -15,6 +15,7 @@
 #include "worker_lib/core/joining.hpp"
 #include "worker_lib/core/leaving.hpp"
 #include "worker_lib/core/operation_queue.hpp"
+#include "worker_lib/core/recovery.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -94,7 +95,10 @@ class Stream::Impl {
     forgive_pause(now);
     Sink sink(out);
     if (state_ == State::kConnecting) connect(now, sink);
-    if (state_ == State::kReady) watch(now);
+    if (state_ == State::kReady) {
+      watch(now);
+      for (Joining& joining : joinings_) joining.transmit(now, sink);
+    }
     if (state_ == State::kConnecting || state_ == State::kReady) {
       transmit_channels(now, sink);
     } else {
@@ -117,6 +121,7 @@ class Stream::Impl {
     for (const auto& channel : channels_) {
       if (channel) next = std::min(next, channel->next_event());
     }
+    for (const Joining& joining : joinings_) next = std::min(next, joining.next_event());
     if (state_ == State::kReady) return next;
     next = std::min(next, config_.connect_deadline);
     if (hint_) next = std::min(next, hint_->since + kHintPatience);
@@ -125,7 +130,6 @@ class Stream::Impl {
         next = std::min(next, discovery.next_event());
       }
     }
-    for (const Joining& joining : joinings_) next = std::min(next, joining.next_event());
     return next;
   }
 
@@ -169,7 +173,7 @@ class Stream::Impl {
   void take_hint(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
     const auto body = proto::read_body<proto::RefuseBody>(datagram);
     if (state_ != State::kConnecting || hint_ || body.instance.value() != config_.instance) return;
-    if (find_joining(source) == nullptr && !is_asked(source)) return;
+    if (!is_joined(source) && !is_asked(source)) return;
     hint_ = Hint{source, key_refused(source, config_.job, body.reason), now};
   }
 
@@ -177,7 +181,7 @@ class Stream::Impl {
   bool dispatch(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
                 Time now) {
     if (header.type == Type::kLeave) {
-      leaving_.on_leave(source);
+      leaving_.on_leave(source, header.epoch.value());
       return true;
     }
     if (state_ != State::kConnecting && state_ != State::kReady) return false;
@@ -186,6 +190,8 @@ class Stream::Impl {
       case Type::kRefuse: return on_refuse(datagram, source, now);
       case Type::kWelcome: return on_welcome(header, datagram, source, now);
       case Type::kProbe: return on_probe(header, source, now);
+      case Type::kMove:
+        return recovery_.on_move(proto::read_body<proto::MoveBody>(datagram), source, now);
       case Type::kChallenge: return on_challenge(source, now);
       default: return on_session_packet(header, datagram, source, now);
     }
@@ -193,8 +199,15 @@ class Stream::Impl {
 
   bool on_session_packet(const Header& header, std::span<const std::byte> datagram,
                          const Endpoint& source, Time now) {
-    Channel* channel = find_channel(source);
-    if (channel == nullptr || channel->session().epoch != header.epoch.value()) return false;
+    const auto place = find_place(source, header.epoch.value());
+    if (!place) return false;
+    Channel* channel = channels_[*place].get();
+    if (channel == nullptr) return false;
+    if (channel->suspended()) {
+      if (header.type != Type::kAbort) return false;
+      fail(aborted(source, proto::read_body<proto::AbortBody>(datagram)), now);
+      return true;
+    }
     channel->heard(now);
     switch (header.type) {
       case Type::kResult:
@@ -206,11 +219,21 @@ class Stream::Impl {
         channel->on_pending(header, proto::read_body<proto::PendingBody>(datagram));
         return true;
       case Type::kAbort:
-        fail(aborted(source, proto::read_body<proto::AbortBody>(datagram)), now);
+        on_abort(*place, source, proto::read_body<proto::AbortBody>(datagram), now);
         return true;
       case Type::kHeartbeat: return true;
       default: return false;
     }
+  }
+
+  void on_abort(std::uint16_t place, const Endpoint& source, const proto::AbortBody& body,
+                Time now) {
+    // Either may be said by a shard that restarted; if the job has formed anew, JOIN finds out.
+    if (body.reason == proto::AbortReason::kUnknownSession ||
+        body.reason == proto::AbortReason::kSuperseded) {
+      return recovery_.restart(place, now);
+    }
+    fail(aborted(source, body), now);
   }
 
   bool on_offer(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
@@ -224,10 +247,14 @@ class Stream::Impl {
 
   bool on_welcome(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
                   Time now) {
-    Joining* joining = find_joining(source);
+    const auto body = proto::read_body<proto::WelcomeBody>(datagram);
+    Joining* joining = find_joining(source, body.shard.value());
     if (joining == nullptr) return false;
     const bool was_ready = joining->ready();
-    joining->on_welcome(header, proto::read_body<proto::WelcomeBody>(datagram));
+    if (auto conflict = joining->on_welcome(header, body, now)) {
+      fail({NATAGG_REFUSED, -1, *conflict}, now);
+      return true;
+    }
     // One group a shard at most, however often it names another.
     if (const auto group = joining->group();
         group && groups_.size() < joinings_.size() &&
@@ -235,8 +262,8 @@ class Stream::Impl {
       groups_.push_back(*group);
     }
     if (joining->ready() && !was_ready) {
-      channels_[joining->session().index] = std::make_unique<Channel>(
-          config_, kernels_, joining->session(), operations_, stats_, now);
+      open_channel(joining->session(), now);
+      if (state_ != State::kConnecting) return true;
       if (std::all_of(joinings_.begin(), joinings_.end(),
                       [](const Joining& j) { return j.ready(); })) {
         become_ready(now);
@@ -246,9 +273,9 @@ class Stream::Impl {
   }
 
   bool on_probe(const Header& header, const Endpoint& source, Time now) {
-    Joining* joining = find_joining(source);
-    if (joining == nullptr) return false;
-    joining->on_probe(header, now);
+    const auto place = find_place(source, header.epoch.value());
+    if (!place) return false;
+    joinings_[*place].on_probe(header, now);
     return true;
   }
 
@@ -259,13 +286,32 @@ class Stream::Impl {
     return true;
   }
 
+  void open_channel(const ShardSession& session, Time now) {
+    std::unique_ptr<Channel>& channel = channels_[session.index];
+    if (!channel) {
+      channel = std::make_unique<Channel>(config_, kernels_, session, operations_, stats_, now);
+      return;
+    }
+    if (session.epoch != channel->session().epoch) ++stats_.resumed_sessions;
+    if (!channel->resume(session, now)) {
+      fail({NATAGG_AGGREGATOR_LOST, -1,
+            "aggregator " + to_string(session.endpoint) + " resumes the job at chunk sequence " +
+                std::to_string(session.first_sequence) + ", long before this rank's " +
+                std::to_string(channel->resume_point())},
+           now);
+    }
+  }
+
   bool on_refuse(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
     const auto body = proto::read_body<proto::RefuseBody>(datagram);
-    if (Joining* joining = find_joining(source)) {
+    if (Joining* joining = find_joining(source, body.shard.value())) {
       if (const auto reason = joining->on_refuse(body)) fail({NATAGG_REFUSED, -1, *reason}, now);
       return true;
     }
-    if (!is_asked(source) || body.instance.value() != config_.instance) return false;
+    // Once shards are joined, only what names the place that is joined counts.
+    if (!joinings_.empty() || !is_asked(source) || body.instance.value() != config_.instance) {
+      return false;
+    }
     if (body.reason == proto::RefuseReason::kKeyRequired) {
       fail({NATAGG_REFUSED, -1, key_refused(source, config_.job, body.reason)}, now);
       return true;
@@ -285,7 +331,7 @@ class Stream::Impl {
     if (now >= config_.connect_deadline || operations_.overdue(now) != nullptr || hopeless) {
       return fail_connect(now);
     }
-    watch_silence(now);
+    watch_places(now);
     if (state_ != State::kConnecting) return;
     if (joinings_.empty()) {
       for (Discovery& discovery : discoveries_) discovery.transmit(now, sink);
@@ -317,6 +363,7 @@ class Stream::Impl {
         joinings_.emplace_back(config_, shard, proposal, now);
         ++proposal.index;
       }
+      recovery_.add(discovery.aggregator(), discovery.shards());
     }
     channels_.resize(joinings_.size());
   }
@@ -393,28 +440,33 @@ class Stream::Impl {
     ++first_channel_;
   }
 
-  /// Fails the stream when a deadline has passed or an aggregator is silent.
+  /// Fails the stream when a deadline has passed; looks for another aggregator, or fails the
+  /// stream, when one is silent.
   void watch(Time now) {
     if (const PendingOperation* operation = operations_.overdue(now)) {
-      for (const auto& channel : channels_) {
-        if (const Flight* flight = channel->oldest_of(operation->id)) {
-          return fail(overdue(*operation, channel.get(), flight, now), now);
-        }
-      }
-      return fail(overdue(*operation, nullptr, nullptr, now), now);
+      return fail(explain_overdue(*operation, now), now);
     }
-    watch_silence(now);
+    watch_places(now);
   }
 
-  /// Fails the stream when an aggregator is silent whose session is ready.
-  void watch_silence(Time now) {
+  void watch_places(Time now) {
+    if (auto failure = recovery_.watch(now)) fail(std::move(*failure), now);
+  }
+
+  [[nodiscard]] Failure explain_overdue(const PendingOperation& operation, Time now) const {
+    for (std::size_t place = 0; place < channels_.size(); ++place) {
+      if (joinings_[place].ready()) continue;
+      Failure failure = overdue(operation, nullptr, nullptr, now);
+      failure.rank = joinings_[place].missing_rank();
+      failure.message += ": " + joinings_[place].describe();
+      return failure;
+    }
     for (const auto& channel : channels_) {
-      if (channel == nullptr) continue;
-      const Time silence = now - channel->silent_since();
-      if (silence >= config_.aggregator_timeout) {
-        return fail(aggregator_silent(channel->session().endpoint, silence), now);
+      if (const Flight* flight = channel->oldest_of(operation.id)) {
+        return overdue(operation, channel.get(), flight, now);
       }
     }
+    return overdue(operation, nullptr, nullptr, now);
   }
 
   /// A process that was stopped for a while has heard nobody in that time, which says nothing
@@ -425,6 +477,9 @@ class Stream::Impl {
     if (gap < 2 * config_.heartbeat_interval) return;
     for (const auto& channel : channels_) {
       if (channel) channel->forgive(std::min(gap, now - channel->silent_since()));
+    }
+    for (Joining& joining : joinings_) {
+      joining.forgive(std::min(gap, now - joining.silent_since()));
     }
   }
 
@@ -451,11 +506,14 @@ class Stream::Impl {
     operations_.end_all([&](std::uint64_t id) { completions_.push_back({id, status}); });
   }
 
-  Channel* find_channel(const Endpoint& shard) {
-    for (const auto& channel : channels_) {
-      if (channel && channel->session().endpoint == shard) return channel.get();
+  /// The place of the pool whose session that is. One shard may have several places'.
+  [[nodiscard]] std::optional<std::uint16_t> find_place(const Endpoint& shard,
+                                                        std::uint32_t epoch) const {
+    for (const Joining& joining : joinings_) {
+      const ShardSession& session = joining.session();
+      if (session.epoch == epoch && session.endpoint == shard) return session.index;
     }
-    return nullptr;
+    return std::nullopt;
   }
 
   [[nodiscard]] bool is_asked(const Endpoint& aggregator) const {
@@ -464,11 +522,14 @@ class Stream::Impl {
     });
   }
 
-  Joining* find_joining(const Endpoint& shard) {
-    for (Joining& joining : joinings_) {
-      if (joining.shard() == shard) return &joining;
-    }
-    return nullptr;
+  [[nodiscard]] bool is_joined(const Endpoint& shard) const {
+    return std::any_of(joinings_.begin(), joinings_.end(),
+                       [&](const Joining& joining) { return joining.shard() == shard; });
+  }
+
+  Joining* find_joining(const Endpoint& shard, std::uint16_t place) {
+    if (place >= joinings_.size() || !joinings_[place].is(shard, place)) return nullptr;
+    return &joinings_[place];
   }
 
   /// An aggregator's word, without proof, on this job's key.
@@ -486,6 +547,7 @@ class Stream::Impl {
   std::vector<Discovery> discoveries_;  // one an aggregator
   std::vector<Joining> joinings_;       // one a shard, in pool order; empty until discovered
   std::vector<std::unique_ptr<Channel>> channels_;  // one a shard, null until it is ready
+  Recovery recovery_{config_, guard_, joinings_, channels_};
   OperationQueue operations_;
   std::deque<Completion> completions_;
   std::vector<Endpoint> groups_;

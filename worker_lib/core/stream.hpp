@@ -6,8 +6,10 @@
 // and completions come out. It knows no socket, thread or clock. One thread at a time.
 //
 // Life: discover each aggregator's shards and the path's packet size (HELLO, OFFER), join every
-// shard (JOIN, WELCOME), then run operations (DATA, RESULT) until close() or a failure. A failure
-// is final: it completes every operation in flight, and the job must be joined anew.
+// shard (JOIN, WELCOME), then run operations (DATA, RESULT) until close() or a failure. A shard
+// that forgot the session or fell silent is joined again, there or at another aggregator of the
+// pool, and the operations go on. A failure is final: it completes every operation in flight, and
+// the job must be joined anew.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +47,9 @@ struct StreamConfig {
   Time min_rto = 5'000'000;
   Time max_rto = 500'000'000;
   Time heartbeat_interval = 100'000'000;
-  Time aggregator_timeout = 1'500'000'000;  // silence after which an aggregator counts as lost
+  Time failover_timeout = 1'000'000'000;    // silence after which a shard's place moves to another
+  Time rejoin_timeout = 1'500'000'000;      // for all ranks to join again, once one has
+  Time aggregator_timeout = 5'000'000'000;  // silence of a shard that nothing can replace
   std::uint32_t first_operation = 0;
   const Kernels* kernels = nullptr;            // nullptr: default_kernels()
   std::shared_ptr<const proto::JobKey> key{};  // nullptr: the job is not authenticated
@@ -88,6 +92,7 @@ struct StreamStats {
   std::uint64_t bytes_sent = 0;        // UDP payload, all types
   std::uint64_t bytes_received = 0;
   std::uint64_t multicast_results = 0;  // of the result_packets, those that came by multicast
+  std::uint64_t resumed_sessions = 0;   // with shards that had restarted or moved
   Time smoothed_rtt = 0;                // largest of the shards'
   nat8::Tally encoded;                  // of this rank's input values
   std::uint16_t values = 0;             // agreed a packet

@@ -111,8 +111,10 @@ typedef struct natagg_options {
   uint32_t connect_timeout_ms;     /* for all ranks to have joined, at least 1 [10,000] */
   uint32_t operation_timeout_ms;   /* from submission to completion, at least 1 [30,000] */
   uint32_t heartbeat_ms;           /* between signs of life of an idle worker, at least 1 [100] */
-  uint32_t aggregator_timeout_ms;  /* silence after which an aggregator is lost; more than
-                                    * heartbeat_ms [1,500] */
+  /* Silence after which an aggregator is lost for good; more than heartbeat_ms. One that restarts
+   * within it is joined again, and what is running goes on. Where the pool has others, they take
+   * over its chunks after 1 s, or 4 heartbeats if that is more. [5,000] */
+  uint32_t aggregator_timeout_ms;
 
   /* Numeric IPv4 address to send from, or name of the interface to use; NULL or "": the route to
    * the aggregators decides. [NULL] */

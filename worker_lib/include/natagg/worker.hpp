@@ -60,7 +60,7 @@ struct Options {
   std::chrono::duration<std::uint32_t, std::milli> connect_timeout{10'000};
   std::chrono::duration<std::uint32_t, std::milli> operation_timeout{30'000};
   std::chrono::duration<std::uint32_t, std::milli> heartbeat{100};
-  std::chrono::duration<std::uint32_t, std::milli> aggregator_timeout{1'500};
+  std::chrono::duration<std::uint32_t, std::milli> aggregator_timeout{5'000};
   std::string local = {};
   std::uint64_t receive_buffer_bytes = 0;
   bool multicast = true;
