@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "proto/packet.hpp"
@@ -30,7 +31,7 @@ class History {
       : depth_(2 * std::uint64_t{window}),
         datagram_size_(sizeof(proto::Header) + values),
         entries_(depth_),
-        datagrams_(depth_ * datagram_size_) {}
+        datagrams_(std::make_unique_for_overwrite<std::byte[]>(depth_ * datagram_size_)) {}
 
   /// How many chunks are kept.
   [[nodiscard]] std::uint64_t depth() const { return depth_; }
@@ -41,14 +42,14 @@ class History {
     return entries_[number & (depth_ - 1)];
   }
   [[nodiscard]] std::byte* datagram(std::uint64_t number) {
-    return datagrams_.data() + (number & (depth_ - 1)) * datagram_size_;
+    return datagrams_.get() + (number & (depth_ - 1)) * datagram_size_;
   }
 
  private:
   std::uint64_t depth_;
   std::size_t datagram_size_;
   std::vector<Entry> entries_;
-  std::vector<std::byte> datagrams_;
+  std::unique_ptr<std::byte[]> datagrams_;  // pages that are not used cost nothing
 };
 
 }  // namespace natagg::worker
