@@ -265,7 +265,7 @@ static_assert(sizeof(Trailer) == 20 && alignof(Trailer) == 1 && sizeof(Proof) ==
 
 inline constexpr std::size_t kIpUdpBytes = 28;  // IPv4 without options, and UDP
 inline constexpr std::size_t kTrailerBytes = sizeof(Trailer);
-inline constexpr std::size_t kValuesMultiple = 128;  // a packet's values: the generator's group
+inline constexpr std::size_t kValuesMultiple = 128;  // a packet's values: whole random rows
 inline constexpr std::size_t kMinValues = 128;
 inline constexpr std::size_t kMaxValues = 8832;      // what MTU 9000 carries
 inline constexpr std::uint16_t kMaxWindow = 0x8000;  // slots, a power of two

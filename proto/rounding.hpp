@@ -8,12 +8,22 @@
 // exact, and one half for nearest (a tie goes away from zero). A magnitude u < 1, below the
 // smallest code, rounds up to 1 exactly when u + R >= 1, else to zero.
 //
-// R depends only on (seed, who rounds, operation, element). Its upper 16 bits come from a Philox
-// block shared by eight elements; its lower 48 bits, from a block of the element's own, matter only
-// when the upper 16 bits of f + R are all ones (one value in 65,536), so a kernel draws them only
-// then and is exact all the same.
+// R depends only on (seed, who rounds, operation, element). Its lower 48 bits come from a Philox
+// block of the element's own and matter only when the upper 16 bits of f + R are all ones (one
+// value in 65,536), so a kernel draws them only then and is exact all the same.
+//
+// The upper 16 bits come from a group of 16 Philox blocks that 2,048 elements share, in 128 rows of
+// 16 elements. The blocks are rows 0 to 7, and each row after these is the exclusive or of three:
+// R_v = R_(v-6) ^ R_(v-7) ^ R_0. Written as S_v = R_v ^ R_0 that is the m-sequence of x^7 + x + 1:
+// S_1 to S_127 are the 127 different combinations of seven rows, so the numbers of any three
+// elements are uniform and independent. Expectation, variance, covariance and the variance of the
+// squared error are those of wholly independent numbers, at a 16th of their cost; and because
+// sums of two rows the same distance apart also all differ, so is the variance of any sample
+// correlation. docs/numerics.md has the argument.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "proto/philox.hpp"
@@ -34,17 +44,41 @@ struct RoundingKey {
   }
 };
 
-/// Elements whose 16-bit fractions come from one group of 16 Philox blocks. The layout suits a
-/// vector of 16 32-bit lanes: element i of a group takes block i % 16, word i / 32, and of that
-/// word the low half when i / 16 is even, else the high half; no lane ever has to move.
-inline constexpr std::uint64_t kRandomGroup = 128;
+inline constexpr std::uint64_t kRandomGroup = 2048;  // elements
+inline constexpr std::uint64_t kRandomRow = 16;      // elements
+inline constexpr std::uint64_t kGroupRows = kRandomGroup / kRandomRow;
+inline constexpr std::uint64_t kGroupBlocks = 16;
+inline constexpr unsigned kDrawnRows = 8;  // the others follow
 
-/// Philox counter of the block that holds the upper 16 bits for `element`.
-[[nodiscard]] constexpr PhiloxCounter coarse_counter(const RoundingKey& key,
-                                                     std::uint64_t element) {
-  const std::uint64_t block = element / kRandomGroup * 16 + element % 16;
+/// Philox counter of block `index`, 0 to 15, of the group that holds `element`. Number l of drawn
+/// row j is the group's 16-bit number 16 j + l, eight to a block, the low half of a word first.
+[[nodiscard]] constexpr PhiloxCounter coarse_counter(const RoundingKey& key, std::uint64_t element,
+                                                     unsigned index) {
+  const std::uint64_t block = element / kRandomGroup * kGroupBlocks + index;
   return {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), key.operation,
           std::uint32_t{key.who}};
+}
+
+/// The upper 16 bits of R of the elements of one group, by row.
+using RandomRow = std::array<std::uint16_t, kRandomRow>;
+using RandomGroup = std::array<RandomRow, kGroupRows>;
+
+/// For stochastic rounding, of the group that holds `element`.
+[[nodiscard]] constexpr RandomGroup random_group(const RoundingKey& key, std::uint64_t element) {
+  RandomGroup rows{};
+  for (unsigned i = 0; i < kGroupBlocks; ++i) {
+    const PhiloxCounter words = philox4x32(coarse_counter(key, element, i), key.philox_key());
+    for (unsigned n = 0; n < 8; ++n) {
+      rows[i / 2][i % 2 * 8 + n] = static_cast<std::uint16_t>(words[n / 2] >> (16 * (n % 2)));
+    }
+  }
+  for (std::size_t v = kDrawnRows; v < kGroupRows; ++v) {
+    for (std::size_t lane = 0; lane < kRandomRow; ++lane) {
+      rows[v][lane] =
+          static_cast<std::uint16_t>(rows[v - 6][lane] ^ rows[v - 7][lane] ^ rows[0][lane]);
+    }
+  }
+  return rows;
 }
 
 /// Philox counter of the block that holds the lower 48 bits for `element`.
@@ -53,11 +87,9 @@ inline constexpr std::uint64_t kRandomGroup = 128;
           key.operation, std::uint32_t{key.who} | 1U << 16};
 }
 
-/// The upper 16 bits of R for stochastic rounding.
+/// The upper 16 bits of R for stochastic rounding. For many elements, random_group() is cheaper.
 [[nodiscard]] constexpr std::uint16_t random_coarse(const RoundingKey& key, std::uint64_t element) {
-  const PhiloxCounter words = philox4x32(coarse_counter(key, element), key.philox_key());
-  const std::uint64_t i = element % kRandomGroup;
-  return static_cast<std::uint16_t>(words[i / 32] >> (16 * (i / 16 % 2)));
+  return random_group(key, element)[element % kRandomGroup / kRandomRow][element % kRandomRow];
 }
 
 /// The lower 48 bits of R for stochastic rounding.

@@ -20,7 +20,8 @@ struct Avx2 {
   static Vector broadcast64(std::uint64_t x) {
     return _mm256_set1_epi64x(static_cast<long long>(x));
   }
-  static Vector even_numbers64() { return _mm256_set_epi64x(6, 4, 2, 0); }
+  /// What to add to a counter for each 64-bit lane, so that interleaved blocks are in order.
+  static Vector block_offsets64() { return _mm256_set_epi64x(3, 1, 2, 0); }
 
   static Vector and_(Vector a, Vector b) { return _mm256_and_si256(a, b); }
   static Vector or_(Vector a, Vector b) { return _mm256_or_si256(a, b); }
@@ -56,13 +57,17 @@ struct Avx2 {
     return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
   }
 
+  static Vector low_pairs64(Vector a, Vector b) { return _mm256_unpacklo_epi64(a, b); }
+  static Vector high_pairs64(Vector a, Vector b) { return _mm256_unpackhi_epi64(a, b); }
+
+  /// 8 of 16 16-bit numbers, zero-extended.
+  static Vector widen_low16(Vector a) { return _mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)); }
+  static Vector widen_high16(Vector a) {
+    return _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1));
+  }
+
   static Mask equal32(Vector a, Vector b) { return _mm256_cmpeq_epi32(a, b); }
   static Mask less32(Vector a, Vector b) { return _mm256_cmpgt_epi32(b, a); }
-  /// Whether every lane is above `limit`, unsigned.
-  static bool all_above32(const Vector (&x)[4], std::uint32_t limit) {
-    const Vector least = min32(x[0], x[1], x[2], x[3]);
-    return bits(equal32(_mm256_min_epu32(least, broadcast32(limit)), least)) == 0;
-  }
   /// Whether every lane has a bit in common with `wanted`.
   static bool all_meet32(const Vector (&x)[4], std::uint32_t wanted) {
     const Vector mask = broadcast32(wanted);
@@ -77,16 +82,23 @@ struct Avx2 {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
   }
 
-  /// 32 bytes: each code, below 0x80 and complemented, with its pattern's sign.
-  static void store_bytes(std::uint8_t* out, const Vector (&not_codes)[4],
-                          const Vector (&patterns)[4]) {
-    const Vector not_code = _mm256_packs_epi16(_mm256_packs_epi32(not_codes[0], not_codes[1]),
-                                               _mm256_packs_epi32(not_codes[2], not_codes[3]));
-    // Signed saturation keeps the sign.
-    const Vector sign = _mm256_packs_epi16(_mm256_packs_epi32(patterns[0], patterns[1]),
-                                           _mm256_packs_epi32(patterns[2], patterns[3]));
-    const Vector code = _mm256_xor_si256(not_code, _mm256_set1_epi8(-1));
-    const Vector bytes = or_(code, and_(sign, _mm256_set1_epi8(-0x80)));
+  /// The 32-bit lanes as bytes, in an order that store_bytes() undoes. Signed saturation keeps
+  /// signs.
+  static Vector pack(const Vector (&x)[4]) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+  }
+  /// Whether every byte is from kLeast to kMost, signed.
+  template <int kLeast, int kMost>
+  static bool all_within8(Vector bytes) {
+    const Vector above = _mm256_sub_epi8(bytes, _mm256_set1_epi8(kLeast));
+    const Vector beyond = _mm256_subs_epu8(above, _mm256_set1_epi8(kMost - kLeast));
+    return _mm256_testz_si256(beyond, beyond) != 0;
+  }
+
+  /// 32 packed codes, each below 0x80 and complemented, with its pattern's sign.
+  static void store_bytes(std::uint8_t* out, Vector not_codes, Vector patterns) {
+    const Vector code = _mm256_xor_si256(not_codes, _mm256_set1_epi8(-1));
+    const Vector bytes = or_(code, and_(patterns, _mm256_set1_epi8(-0x80)));
     const Vector order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
     _mm256_storeu_si256(reinterpret_cast<Vector*>(out), _mm256_permutevar8x32_epi32(bytes, order));
   }

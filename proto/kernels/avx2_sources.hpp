@@ -21,7 +21,7 @@ struct Float32Pattern {
 
 struct Float32Source : Float32Pattern {
   using Element = float;
-  static constexpr auto* kReference = reference_f32;
+  static constexpr Reference<float>* kReference = nat8::encode;
   static __m256i load(const float* in) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
   }
@@ -29,7 +29,7 @@ struct Float32Source : Float32Pattern {
 
 struct Float16Source : Float32Pattern {
   using Element = std::uint16_t;
-  static constexpr auto* kReference = reference_f16;
+  static constexpr Reference<std::uint16_t>* kReference = nat8::encode_float16;
   static __m256i load(const std::uint16_t* in) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
     return _mm256_castps_si256(_mm256_cvtph_ps(halves));
@@ -38,7 +38,7 @@ struct Float16Source : Float32Pattern {
 
 struct Bfloat16Source : Float32Pattern {
   using Element = std::uint16_t;
-  static constexpr auto* kReference = reference_bf16;
+  static constexpr Reference<std::uint16_t>* kReference = nat8::encode_bfloat16;
   static __m256i load(const std::uint16_t* in) {
     const __m128i upper = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
     return _mm256_slli_epi32(_mm256_cvtepu16_epi32(upper), 16);
@@ -66,7 +66,7 @@ struct Float64Pattern {
 
 struct Float64Source : Float64Pattern {
   using Element = double;
-  static constexpr auto* kReference = reference_f64;
+  static constexpr Reference<double>* kReference = nat8::encode;
   static constexpr bool kExact = true;
   static __m256i load(const double* in) {
     const __m256i a = load_pairs(in, in + 4);
@@ -96,7 +96,7 @@ class TruncatingMode {
 /// the upper half is signed, so 2^31 is added to it and taken off again.
 struct SumSource : Float64Pattern {
   using Element = std::int64_t;
-  static constexpr auto* kReference = reference_sum;
+  static constexpr Reference<std::int64_t>* kReference = reference_sum;
   static constexpr bool kExact = false;
   static __m256i load(const std::int64_t* in) {
     const __m256d a = convert(load_pairs(in, in + 4));

@@ -20,7 +20,8 @@ struct Avx512 {
   static Vector broadcast64(std::uint64_t x) {
     return _mm512_set1_epi64(static_cast<long long>(x));
   }
-  static Vector even_numbers64() { return _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0); }
+  /// What to add to a counter for each 64-bit lane, so that interleaved blocks are in order.
+  static Vector block_offsets64() { return _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0); }
 
   static Vector and_(Vector a, Vector b) { return _mm512_and_si512(a, b); }
   static Vector or_(Vector a, Vector b) { return _mm512_or_si512(a, b); }
@@ -56,18 +57,20 @@ struct Avx512 {
     return _mm512_mask_shuffle_epi32(even, 0xAAAA, odd, _MM_PERM_CCAA);
   }
 
+  static Vector low_pairs64(Vector a, Vector b) { return _mm512_unpacklo_epi64(a, b); }
+  static Vector high_pairs64(Vector a, Vector b) { return _mm512_unpackhi_epi64(a, b); }
+
+  /// 16 of 32 16-bit numbers, zero-extended.
+  static Vector widen_low16(Vector a) { return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(a)); }
+  static Vector widen_high16(Vector a) {
+    return _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(a, 1));
+  }
+
   static Mask equal32(Vector a, Vector b) { return _mm512_cmpeq_epi32_mask(a, b); }
   static Mask less32(Vector a, Vector b) { return _mm512_cmplt_epi32_mask(a, b); }
   /// By the intrinsic: GCC 12 at -O1 with ThreadSanitizer may else leave bits above the mask.
   static std::uint32_t bits(Mask mask) { return _cvtmask16_u32(mask); }
 
-  /// Whether every lane is above `limit`, unsigned.
-  static bool all_above32(const Vector (&x)[4], std::uint32_t limit) {
-    const Vector limits = broadcast32(limit);
-    Mask mask = _mm512_cmpgt_epu32_mask(x[0], limits);
-    for (int i = 1; i < 4; ++i) mask = _mm512_mask_cmpgt_epu32_mask(mask, x[i], limits);
-    return bits(mask) == 0xFFFF;
-  }
   /// Whether every lane has a bit in common with `any_of`.
   static bool all_meet32(const Vector (&x)[4], std::uint32_t any_of) {
     const Vector wanted = broadcast32(any_of);
@@ -79,17 +82,23 @@ struct Avx512 {
     return _mm512_mask_blend_epi32(mask, no, yes);
   }
 
-  /// 64 bytes: each code, below 0x80 and complemented, with its pattern's sign.
-  static void store_bytes(std::uint8_t* out, const Vector (&not_codes)[4],
-                          const Vector (&patterns)[4]) {
-    const Vector not_code = _mm512_packs_epi16(_mm512_packs_epi32(not_codes[0], not_codes[1]),
-                                               _mm512_packs_epi32(not_codes[2], not_codes[3]));
-    // Signed saturation keeps the sign.
-    const Vector sign = _mm512_packs_epi16(_mm512_packs_epi32(patterns[0], patterns[1]),
-                                           _mm512_packs_epi32(patterns[2], patterns[3]));
+  /// The 32-bit lanes as bytes, in an order that store_bytes() undoes. Signed saturation keeps
+  /// signs.
+  static Vector pack(const Vector (&x)[4]) {
+    return _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+  }
+  /// Whether every byte is from kLeast to kMost, signed.
+  template <int kLeast, int kMost>
+  static bool all_within8(Vector bytes) {
+    const Vector above = _mm512_sub_epi8(bytes, _mm512_set1_epi8(kLeast));
+    return _mm512_cmpgt_epu8_mask(above, _mm512_set1_epi8(kMost - kLeast)) == 0;
+  }
+
+  /// 64 packed codes, each below 0x80 and complemented, with its pattern's sign.
+  static void store_bytes(std::uint8_t* out, Vector not_codes, Vector patterns) {
     constexpr int kSelectSign = 0x8D;  // third operand set: second, else complement of the first
     const Vector bytes =
-        _mm512_ternarylogic_epi32(not_code, sign, _mm512_set1_epi8(-0x80), kSelectSign);
+        _mm512_ternarylogic_epi32(not_codes, patterns, _mm512_set1_epi8(-0x80), kSelectSign);
     const Vector order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     _mm512_storeu_si512(out, _mm512_permutexvar_epi32(order, bytes));
   }

@@ -21,13 +21,13 @@ struct Float32Pattern {
 
 struct Float32Source : Float32Pattern {
   using Element = float;
-  static constexpr auto* kReference = reference_f32;
+  static constexpr Reference<float>* kReference = nat8::encode;
   static __m512i load(const float* in) { return _mm512_loadu_si512(in); }
 };
 
 struct Float16Source : Float32Pattern {
   using Element = std::uint16_t;
-  static constexpr auto* kReference = reference_f16;
+  static constexpr Reference<std::uint16_t>* kReference = nat8::encode_float16;
   static __m512i load(const std::uint16_t* in) {
     const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
     return _mm512_castps_si512(_mm512_cvt_roundph_ps(halves, _MM_FROUND_NO_EXC));
@@ -36,7 +36,7 @@ struct Float16Source : Float32Pattern {
 
 struct Bfloat16Source : Float32Pattern {
   using Element = std::uint16_t;
-  static constexpr auto* kReference = reference_bf16;
+  static constexpr Reference<std::uint16_t>* kReference = nat8::encode_bfloat16;
   static __m512i load(const std::uint16_t* in) {
     const __m256i upper = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
     return _mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16);
@@ -55,7 +55,7 @@ struct Float64Pattern {
 
 struct Float64Source : Float64Pattern {
   using Element = double;
-  static constexpr auto* kReference = reference_f64;
+  static constexpr Reference<double>* kReference = nat8::encode;
   static constexpr bool kExact = true;
   static __m512i load(const double* in) {
     const __m512i low = _mm512_loadu_si512(in);
@@ -71,7 +71,7 @@ struct Float64Source : Float64Pattern {
 /// A sum converted to float64 towards zero, whatever the rounding mode.
 struct SumSource : Float64Pattern {
   using Element = std::int64_t;
-  static constexpr auto* kReference = reference_sum;
+  static constexpr Reference<std::int64_t>* kReference = reference_sum;
   static constexpr bool kExact = false;
   static __m512i load(const std::int64_t* in) {
     return upper_halves(convert(_mm512_loadu_si512(in)), convert(_mm512_loadu_si512(in + 8)));

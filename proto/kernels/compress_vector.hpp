@@ -18,8 +18,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
-#include "proto/kernels/philox_vector.hpp"
+#include "proto/kernels/random_rows.hpp"
 #include "proto/kernels/reference.hpp"
 
 namespace natagg {
@@ -31,30 +32,35 @@ class Compressor {
   using Vector = typename Isa::Vector;
   using Mask = typename Isa::Mask;
   using Element = typename Source::Element;
-  static constexpr std::size_t kGroup = proto::kRandomGroup;
 
   [[gnu::always_inline]] Compressor(const proto::RoundingKey& key, int shift, nat8::Tally& tally)
       : key_(key),
         shift_(shift),
         tally_(tally),
-        philox_(key),
         lowest_(static_cast<std::uint32_t>(Source::kBias + nat8::kMinExponent + shift)
                 << kFraction) {}
 
-  /// The elements `first` and following, at any place in their random group.
+  /// The elements `first` and following.
   [[gnu::always_inline]] void run(const Element* in, std::uint8_t* out, std::size_t count,
                                   std::uint64_t first) {
-    const std::size_t offset = first % kGroup;
+    const std::size_t offset = first % kRows;
     std::size_t i = 0;
     if (offset != 0) {
-      i = count < kGroup - offset ? count : kGroup - offset;
-      ragged_group(in, out, i, first);
+      i = count < kRows - offset ? count : kRows - offset;
+      ragged_rows(in, out, i, first);
     }
-    for (; count - i >= kGroup; i += kGroup) {
-      prefetch(in + i);
-      group(in + i, out + i, first + i);
+    while (count - i >= kRows) {
+      const std::uint64_t element = first + i;
+      const std::uint64_t in_group = proto::kRandomGroup - element % proto::kRandomGroup;
+      const std::size_t left = (count - i) / kRows * kRows;
+      const std::size_t end = i + (left < in_group ? left : in_group);
+      Numbers numbers(key_, element);
+      for (; i < end; i += kRows) {
+        prefetch(in + i);
+        rows(in + i, out + i, first + i, numbers);
+      }
     }
-    if (i < count) ragged_group(in + i, out + i, count - i, first + i);
+    if (i < count) ragged_rows(in + i, out + i, count - i, first + i);
   }
 
  private:
@@ -65,101 +71,100 @@ class Compressor {
   static constexpr std::uint32_t kCoarse = std::uint32_t{0xFFFF} << (kFraction - 16);
   static constexpr std::size_t kPrefetchBytes = 4096;
   static constexpr int kBatch = 4;  // vectors
-  static constexpr int kBatchElements = kBatch * Isa::kLanes;
+  static constexpr std::size_t kBatchElements = kBatch * Isa::kLanes;
 
-  /// `count` elements, in one group with the group's other elements taken as zero.
-  [[gnu::noinline]] void ragged_group(const Element* in, std::uint8_t* out, std::size_t count,
-                                      std::uint64_t first) {
-    const std::size_t offset = first % kGroup;
-    Element padded_in[kGroup] = {};
-    std::uint8_t padded_out[kGroup];
+  /// The same number in every place.
+  struct Halves {
+    [[gnu::always_inline]] Halves(const proto::RoundingKey&, std::uint64_t) {}
+    [[gnu::always_inline]] Vector operator[](int) const { return Isa::broadcast32(kOne / 2); }
+    [[gnu::always_inline]] void follow(int) {}
+  };
+  using Random = RandomRows<Isa, kFraction - 16>;
+  using Numbers = std::conditional_t<kStochastic, Random, Halves>;
+  static constexpr std::size_t kRows = Random::kElements;
+
+  /// `count` elements, in whole rows with the rows' other elements taken as zero.
+  [[gnu::noinline]] void ragged_rows(const Element* in, std::uint8_t* out, std::size_t count,
+                                     std::uint64_t first) {
+    const std::size_t offset = first % kRows;
+    Element padded_in[kRows] = {};
+    std::uint8_t padded_out[kRows];
     __builtin_memcpy(padded_in + offset, in, count * sizeof(Element));
-    group(padded_in, padded_out, first - offset);
+    Numbers numbers(key_, first - offset);
+    rows(padded_in, padded_out, first - offset, numbers);
     __builtin_memcpy(out, padded_out + offset, count);
-    tally_.zeros -= kGroup - count;
+    tally_.zeros -= kRows - count;
   }
 
-  [[gnu::always_inline]] void group(const Element* in, std::uint8_t* out, std::uint64_t element) {
-    typename PhiloxVector<Isa>::Words words;
-    if constexpr (kStochastic) words = philox_.group(element);
+  [[gnu::always_inline]] void rows(const Element* in, std::uint8_t* out, std::uint64_t element,
+                                   Numbers& numbers) {
 #pragma GCC unroll 4
-    for (int b = 0; b < static_cast<int>(kGroup) / kBatchElements; ++b) {
+    for (int v = 0; v < Random::kVectors; v += kBatch) {
       Vector random[kBatch];
 #pragma GCC unroll 4
-      for (int j = 0; j < kBatch; ++j) {
-        if constexpr (kStochastic) {
-          constexpr int kSets = PhiloxVector<Isa>::kSets;
-          const int vector = b * kBatch + j;
-          const int sixteen = vector / kSets;
-          random[j] = position(words.words[sixteen / 2][vector % kSets], sixteen % 2 != 0);
-        } else {
-          random[j] = Isa::broadcast32(kOne / 2);
-        }
-      }
-      const int i = b * kBatchElements;
+      for (int j = 0; j < kBatch; ++j) random[j] = numbers[v + j];
+#pragma GCC unroll 4
+      for (int j = 0; j < kBatch; j += Random::kPerRow) numbers.follow(v + j);
+      const int i = v * Isa::kLanes;
       batch(in + i, out + i, random, element + static_cast<std::uint64_t>(i));
     }
   }
 
-  /// Asks for the group that comes a few groups later. The generator's instructions fill the
-  /// window in which a CPU looks ahead for loads by itself.
+  /// Asks for the rows that come a few thousand bytes later.
   [[gnu::always_inline]] static void prefetch(const Element* in) {
     constexpr std::size_t kLine = 64;
     const auto ahead = reinterpret_cast<std::uintptr_t>(in) + kPrefetchBytes;
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < kGroup * sizeof(Element); i += kLine) {
+    for (std::size_t i = 0; i < kRows * sizeof(Element); i += kLine) {
       __builtin_prefetch(reinterpret_cast<const void*>(ahead + i));
     }
-  }
-
-  /// One half of each 32-bit lane, moved to just below a pattern's leading bit.
-  [[gnu::always_inline]] static Vector position(Vector word, bool high) {
-    constexpr int kLeft = kFraction - 16;
-    const Vector moved = high ? Isa::template shift_right32<16 - kLeft>(word)
-                              : Isa::template shift_left32<kLeft>(word);
-    return Isa::and_(moved, Isa::broadcast32(kCoarse));
   }
 
   [[gnu::always_inline]] void batch(const Element* in, std::uint8_t* out,
                                     const Vector (&random)[kBatch], std::uint64_t element) {
     Vector pattern[kBatch];
-    Vector not_offset[kBatch];
     Vector not_sum[kBatch];
     Vector not_code[kBatch];
 #pragma GCC unroll 4
     for (int j = 0; j < kBatch; ++j) {
       pattern[j] = Source::load(in + j * Isa::kLanes);
       const Vector magnitude = Isa::and_(pattern[j], Isa::broadcast32(0x7FFFFFFF));
-      not_offset[j] = Isa::sub32(Isa::broadcast32(lowest_ - 1), magnitude);
-      not_sum[j] = Isa::sub32(not_offset[j], random[j]);
+      const Vector not_offset = Isa::sub32(Isa::broadcast32(lowest_ - 1), magnitude);
+      not_sum[j] = Isa::sub32(not_offset, random[j]);
       not_code[j] = Isa::template shift_right_signed32<kFraction>(not_sum[j]);
     }
-    if (Isa::all_above32(not_offset, ~kRange) &&
+    // A random number is below one code, so a sum at or above code 1 began at or above code 0.
+    const Vector packed = Isa::pack(not_code);
+    if (Isa::template all_within8<~(nat8::kMaxCode - 1), ~1>(packed) &&
         (!kStochastic || Isa::all_meet32(not_sum, kCoarse))) [[likely]] {
-      Isa::store_bytes(out, not_code, pattern);
+      Isa::store_bytes(out, packed, Isa::pack(pattern));
     } else {
       unusual_batch(in, out, random[0], random[1], random[2], random[3], element);
     }
   }
 
-  /// A batch in which some lane is not from code 0 to below the largest code, or is undecided.
+  /// A batch in which some lane does not round to codes 1 to 59, or is undecided.
   [[gnu::noinline]] void unusual_batch(const Element* in, std::uint8_t* out, Vector random0,
                                        Vector random1, Vector random2, Vector random3,
                                        std::uint64_t element) {
     const Vector random[kBatch] = {random0, random1, random2, random3};
     Vector pattern[kBatch];
     Vector not_code[kBatch];
+    std::uint32_t numbers[kBatchElements];
     std::uint64_t redo = 0;
     for (int j = 0; j < kBatch; ++j) {
+      __builtin_memcpy(numbers + j * Isa::kLanes, &random[j], sizeof(Vector));
       pattern[j] = Source::load(in + j * Isa::kLanes);
       redo |= std::uint64_t{round_each(pattern[j], not_code[j], random[j])} << (j * Isa::kLanes);
     }
-    Isa::store_bytes(out, not_code, pattern);
+    Isa::store_bytes(out, Isa::pack(not_code), Isa::pack(pattern));
     while (redo != 0) {
       const int i = __builtin_ctzll(redo);
       redo &= redo - 1;
-      out[i] =
-          Source::kReference(in[i], element + static_cast<std::uint64_t>(i), key_, shift_, tally_);
+      const auto coarse = static_cast<std::uint16_t>(numbers[i] >> (kFraction - 16));
+      const std::uint64_t fraction =
+          whole_fraction(key_, element + static_cast<std::uint64_t>(i), coarse);
+      out[i] = Source::kReference(in[i], shift_, fraction, tally_);
     }
   }
 
@@ -223,7 +228,6 @@ class Compressor {
   const proto::RoundingKey& key_;
   const int shift_;
   nat8::Tally& tally_;
-  const PhiloxVector<Isa> philox_;
   const std::uint32_t lowest_;  // the pattern of code 0
 };
 

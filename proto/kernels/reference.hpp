@@ -13,18 +13,17 @@
 
 namespace natagg {
 
-/// The byte of one value, or of its bits where C++ has no type for it.
+/// The byte of one value, or of its bits where C++ has no type for it, with the whole R.
 template <typename Element>
-using Reference = std::uint8_t(Element value, std::uint64_t element, const proto::RoundingKey& key,
-                               int shift, nat8::Tally& tally);
+using Reference = std::uint8_t(Element value, int shift, std::uint64_t fraction,
+                               nat8::Tally& tally);
 
-Reference<float> reference_f32;
-Reference<double> reference_f64;
-Reference<std::uint16_t> reference_f16;
-Reference<std::uint16_t> reference_bf16;
-
-/// Of a slot's sum, which counts in the shifted unit already: `shift` has no effect.
+/// nat8::recompress; a slot's sum counts in the shifted unit already, so `shift` has no effect.
 Reference<std::int64_t> reference_sum;
+
+/// R of `element`, given its upper 16 bits where they are random.
+std::uint64_t whole_fraction(const proto::RoundingKey& key, std::uint64_t element,
+                             std::uint16_t coarse);
 
 /// Whether every code's value over `divisor` is in the normal range of float32 and bfloat16, so
 /// that a step of one code is one in the exponent field.

@@ -38,24 +38,21 @@ class Fractions {
   static constexpr std::uint64_t kFineMask = 0xFFFF'FFFF'FFFF;
 
   std::uint16_t coarse(std::uint64_t element) {
-    const std::uint64_t i = element % proto::kRandomGroup;
     const std::uint64_t group = element / proto::kRandomGroup;
     if (group != group_ || !drawn_) {
-      for (std::uint64_t lane = 0; lane < blocks_.size(); ++lane) {
-        blocks_[lane] = proto::philox4x32(
-            proto::coarse_counter(key_, group * proto::kRandomGroup + lane), key_.philox_key());
-      }
+      rows_ = proto::random_group(key_, element);
       group_ = group;
       drawn_ = true;
     }
-    return static_cast<std::uint16_t>(blocks_[i % 16][i / 32] >> (16 * (i / 16 % 2)));
+    const std::uint64_t i = element % proto::kRandomGroup;
+    return rows_[i / proto::kRandomRow][i % proto::kRandomRow];
   }
 
   const proto::RoundingKey& key_;
   std::uint64_t element_;
   std::uint64_t group_ = 0;
   bool drawn_ = false;
-  std::array<proto::PhiloxCounter, 16> blocks_{};
+  proto::RandomGroup rows_;
 };
 
 template <typename Element, std::uint8_t (*kEncode)(Element, int, std::uint64_t, nat8::Tally&)>
@@ -129,29 +126,15 @@ void accumulate_wide(const std::uint8_t* in, std::int64_t* slot, std::int16_t* c
 
 }  // namespace
 
-std::uint8_t reference_f32(float value, std::uint64_t element, const proto::RoundingKey& key,
-                           int shift, nat8::Tally& tally) {
-  return nat8::encode(value, shift, proto::rounding_fraction(key, element), tally);
+std::uint8_t reference_sum(std::int64_t sum, int /*shift*/, std::uint64_t fraction,
+                           nat8::Tally& tally) {
+  return nat8::recompress(sum, fraction, tally);
 }
 
-std::uint8_t reference_f64(double value, std::uint64_t element, const proto::RoundingKey& key,
-                           int shift, nat8::Tally& tally) {
-  return nat8::encode(value, shift, proto::rounding_fraction(key, element), tally);
-}
-
-std::uint8_t reference_f16(std::uint16_t bits, std::uint64_t element, const proto::RoundingKey& key,
-                           int shift, nat8::Tally& tally) {
-  return nat8::encode_float16(bits, shift, proto::rounding_fraction(key, element), tally);
-}
-
-std::uint8_t reference_bf16(std::uint16_t bits, std::uint64_t element,
-                            const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
-  return nat8::encode_bfloat16(bits, shift, proto::rounding_fraction(key, element), tally);
-}
-
-std::uint8_t reference_sum(std::int64_t sum, std::uint64_t element, const proto::RoundingKey& key,
-                           int /*shift*/, nat8::Tally& tally) {
-  return nat8::recompress(sum, proto::rounding_fraction(key, element), tally);
+std::uint64_t whole_fraction(const proto::RoundingKey& key, std::uint64_t element,
+                             std::uint16_t coarse) {
+  if (key.mode == proto::Rounding::kNearest) return std::uint64_t{1} << 63;
+  return std::uint64_t{coarse} << 48 | proto::random_fine(key, element);
 }
 
 bool quotients_are_normal(int shift, std::uint32_t divisor) {

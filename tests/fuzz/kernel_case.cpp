@@ -124,10 +124,10 @@ void parse(std::span<const std::uint8_t> input, Case& result) {
   result.in_offset = reader.take(1) % 64;
   result.out_offset = reader.take(1) % 64;
   result.shift = static_cast<int>(reader.take(1) % (2 * nat8::kMaxShift + 1)) - nat8::kMaxShift;
-  // Anywhere, near the start, or near where the Philox counter's words wrap.
-  const std::uint64_t place = reader.take(1);
+  // Anywhere in the first two random groups, or near where the Philox counter's words wrap.
+  const std::uint64_t place = reader.take(2) % (2 * proto::kRandomGroup);
   constexpr std::uint64_t kBases[] = {0, std::uint64_t{1} << 31, std::uint64_t{1} << 32,
-                                      std::uint64_t{1} << 35};
+                                      std::uint64_t{1} << 39};
   result.first = (flags >> 3 & 1) == 0 ? place : kBases[flags >> 4 & 3] + place - 128;
   if (result.first >> 56 != 0) result.first = place;
   result.divisor = std::max(static_cast<std::uint32_t>(reader.take(4)) >> (flags >> 3), 1U);

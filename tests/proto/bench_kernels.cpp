@@ -199,14 +199,15 @@ void add_place(const char* place, Buffers& b) {
     for (const Task& task : kTasks) {
       for (const bool nearest : {false, true}) {
         if (nearest && !task.rounds) continue;
-        const proto::RoundingKey key{
+        proto::RoundingKey key{
             .seed = 5,
             .operation = 1,
             .who = 2,
             .mode = nearest ? proto::Rounding::kNearest : proto::Rounding::kStochastic};
         // Whatever accumulate adds up must stay within int64.
         const bool fills = std::strcmp(task.name, "accumulate") == 0;
-        add(full_name(kernels, task, place, nearest), values, [&, key, fills] {
+        add(full_name(kernels, task, place, nearest), values, [&, key, fills]() mutable {
+          ++key.operation;  // or the same few values would be undecided each time, or none
           if (fills && ++b.slots[0] % 1024 == 0) {
             for (std::int64_t& slot : b.slots) slot /= 2;
           }

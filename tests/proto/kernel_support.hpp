@@ -22,8 +22,8 @@ inline constexpr proto::RoundingKey kStochastic{
     .seed = 0xC0FF'EE00'1234'5678, .operation = 9, .who = 4};
 inline constexpr proto::RoundingKey kNearest{.seed = 1, .mode = proto::Rounding::kNearest};
 
-/// A vector of the widest implementation, in values of a group's unit.
-inline constexpr std::size_t kMostLanes = 64;
+/// The most values that any implementation takes at once.
+inline constexpr std::size_t kMostLanes = 128;
 
 inline std::uint64_t fraction_at(const proto::RoundingKey& key, std::uint64_t element) {
   if (key.mode == proto::Rounding::kNearest) return std::uint64_t{1} << 63;

@@ -97,8 +97,9 @@ TEST_P(Float32KernelTest, RoundsAsDefinedWhereverAChunkBegins) {
   const std::vector<float> floats = inputs::floats(300, 0, 21);
   const std::vector<std::int64_t> sums = inputs::sums(300, 22);
   for (const std::uint64_t border :
-       {std::uint64_t{128}, std::uint64_t{1408}, std::uint64_t{1} << 31, std::uint64_t{1} << 32,
-        std::uint64_t{1} << 35, std::uint64_t{1} << 53, std::uint64_t{1} << 56}) {
+       {std::uint64_t{128}, std::uint64_t{1408}, std::uint64_t{2048}, std::uint64_t{1} << 31,
+        std::uint64_t{1} << 32, std::uint64_t{1} << 39, std::uint64_t{1} << 53,
+        std::uint64_t{1} << 56}) {
     for (std::uint64_t before = 0; before <= 128; before += before < 4 || before > 123 ? 1 : 17) {
       const std::uint64_t first = border - before;
       ASSERT_EQ(encode(floats, first, kStochastic, 0),
@@ -107,6 +108,22 @@ TEST_P(Float32KernelTest, RoundsAsDefinedWhereverAChunkBegins) {
       ASSERT_EQ(recompress(sums, first, kStochastic), expected_recompress(sums, first, kStochastic))
           << first;
     }
+  }
+}
+
+TEST_P(Float32KernelTest, RoundsAsDefinedFromEveryRowOfARandomGroup) {
+  constexpr std::size_t kCount = 200;
+  const std::vector<float> floats = inputs::floats(proto::kRandomGroup + kCount, 0, 23);
+  const std::vector<std::int64_t> sums = inputs::sums(proto::kRandomGroup + kCount, 24);
+  for (std::size_t first = 0; first < proto::kRandomGroup; first += proto::kRandomRow) {
+    const auto some_floats = std::span(floats).subspan(first, kCount);
+    const auto some_sums = std::span(sums).subspan(first, kCount);
+    ASSERT_EQ(encode(some_floats, first, kStochastic, 0),
+              expected_encode(some_floats, first, kStochastic, 0))
+        << first;
+    ASSERT_EQ(recompress(some_sums, first, kStochastic),
+              expected_recompress(some_sums, first, kStochastic))
+        << first;
   }
 }
 

@@ -68,6 +68,8 @@ std::vector<Draw> draws() {
           {stochastic, 16},
           {stochastic, 127},
           {stochastic, 128},
+          {stochastic, 2047},
+          {stochastic, 2048},
           {stochastic, 0x1'0000'0000},
           {aggregator, 0x20'0000'0000'0001},
           {nearest, 9}};
@@ -272,7 +274,8 @@ std::string philox() {
   }
   for (const Draw& draw : draws()) {
     for (const proto::PhiloxCounter& counter :
-         {coarse_counter(draw.key, draw.element), fine_counter(draw.key, draw.element)}) {
+         {coarse_counter(draw.key, draw.element, 0), coarse_counter(draw.key, draw.element, 15),
+          fine_counter(draw.key, draw.element)}) {
       const proto::PhiloxKey key = draw.key.philox_key();
       row(7, counter, key, proto::philox4x32(counter, key));
     }

@@ -140,12 +140,25 @@ double from_bfloat16(std::uint16_t bits) {
 
 std::uint64_t fraction(std::uint64_t seed, std::uint32_t operation, std::uint16_t who,
                        std::uint64_t element) {
-  const std::uint64_t place = element % 128;
-  const std::uint64_t block = element / 128 * 16 + place % 16;
-  const Block coarse =
-      philox7({{block % 0x1'0000'0000, block / 0x1'0000'0000, operation, who}}, seed);
-  const std::uint64_t word = coarse.word[place / 32];
-  const std::uint64_t upper = place / 16 % 2 == 0 ? word % 0x1'0000 : word / 0x1'0000;
+  // Row v of this lane is in the sum of rows that x^(v - 1) mod x^7 + x + 1 names, over row 0.
+  const std::uint64_t lane = element % 16;
+  const auto drawn = [&](std::uint64_t row) {
+    const std::uint64_t number = row * 16 + lane;
+    const std::uint64_t block = element / 2048 * 16 + number / 8;
+    const Block words =
+        philox7({{block % 0x1'0000'0000, block / 0x1'0000'0000, operation, who}}, seed);
+    const std::uint64_t word = words.word[number % 8 / 2];
+    return number % 2 == 0 ? word % 0x1'0000 : word / 0x1'0000;
+  };
+  unsigned power = 0;
+  for (std::uint64_t v = 1; v <= element % 2048 / 16; ++v) {
+    power = power == 0 ? 1 : power * 2;
+    if (power >= 128) power ^= 128 + 2 + 1;
+  }
+  std::uint64_t upper = drawn(0);
+  for (unsigned i = 0; i < 7; ++i) {
+    if (power / (1U << i) % 2 == 1) upper ^= drawn(i + 1) ^ drawn(0);
+  }
   const Block fine = philox7(
       {{element % 0x1'0000'0000, element / 0x1'0000'0000, operation, 0x1'0000ULL + who}}, seed);
   const std::uint64_t lower = fine.word[0] + fine.word[1] % 0x1'0000 * 0x1'0000'0000;

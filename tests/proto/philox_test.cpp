@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <set>
 
 #include "oracle.hpp"
@@ -59,13 +61,49 @@ TEST(RoundingFraction, IsOneHalfForNearest) {
   EXPECT_EQ(rounding_fraction(key, 12345), std::uint64_t{1} << 63);
 }
 
-TEST(RoundingFraction, NoTwoElementsOfAGroupShareTheirSixteenBits) {
-  const RoundingKey key{.seed = 1};
-  std::set<std::pair<PhiloxCounter, std::uint64_t>> places;
-  for (std::uint64_t element = 0; element < 3 * kRandomGroup; ++element) {
-    places.emplace(coarse_counter(key, element), element % kRandomGroup / 16);
+/// What each row of a group is made of: bit j for drawn row j.
+std::array<unsigned, kGroupRows> row_combinations() {
+  std::array<unsigned, kGroupRows> rows{};
+  for (unsigned j = 0; j < kDrawnRows; ++j) rows[j] = 1U << j;
+  for (std::size_t v = kDrawnRows; v < kGroupRows; ++v)
+    rows[v] = rows[v - 6] ^ rows[v - 7] ^ rows[0];
+  return rows;
+}
+
+TEST(RoundingFraction, NumbersOfARowAreThoseOfItsCombinationOfDrawnRows) {
+  const auto combinations = row_combinations();
+  const RoundingKey key{.seed = 0xFEED'0000'0001, .operation = 9, .who = 2};
+  const RandomGroup rows = random_group(key, 5 * kRandomGroup);
+  for (std::size_t v = 0; v < kGroupRows; ++v) {
+    for (std::size_t lane = 0; lane < kRandomRow; ++lane) {
+      unsigned expected = 0;
+      for (unsigned j = 0; j < kDrawnRows; ++j) {
+        if ((combinations[v] >> j & 1) != 0) expected ^= rows[j][lane];
+      }
+      ASSERT_EQ(rows[v][lane], expected) << "row " << v << " lane " << lane;
+    }
   }
-  EXPECT_EQ(places.size(), 3 * kRandomGroup);
+}
+
+TEST(RoundingFraction, AnyThreeRowsOfAGroupAreIndependent) {
+  // Linearly, over the two-element field, and so as random variables: rows of odd size cancel
+  // neither alone nor three at a time, and two of them only when they are the same.
+  const auto combinations = row_combinations();
+  EXPECT_EQ(std::set<unsigned>(combinations.begin(), combinations.end()).size(), kGroupRows);
+  for (const unsigned row : combinations) EXPECT_EQ(std::popcount(row) % 2, 1);
+}
+
+TEST(RoundingFraction, PairsOfRowsTheSameDistanceApartAllDiffer) {
+  // So a sample correlation over a distance has the variance that independent numbers give it.
+  // Row 0 is no part of the m-sequence and may repeat one.
+  const auto combinations = row_combinations();
+  for (std::size_t distance = 1; distance < kGroupRows; ++distance) {
+    std::set<unsigned> sums;
+    for (std::size_t v = 1; v + distance < kGroupRows; ++v) {
+      EXPECT_TRUE(sums.insert(combinations[v] ^ combinations[v + distance]).second)
+          << "rows " << v << " and " << v + distance;
+    }
+  }
 }
 
 TEST(RoundingFraction, NoRankOperationOrDrawSharesABlock) {
@@ -74,10 +112,14 @@ TEST(RoundingFraction, NoRankOperationOrDrawSharesABlock) {
   for (const std::uint16_t who : {std::uint16_t{0}, std::uint16_t{1}, kAggregatorRank}) {
     for (const std::uint32_t operation : {0U, 1U, 0xFFFFFFFFU}) {
       const RoundingKey key{.seed = 1, .operation = operation, .who = who};
-      for (const std::uint64_t element : {0ULL, 1ULL, 15ULL, 128ULL, 1ULL << 32, 1ULL << 55}) {
-        counters.insert(coarse_counter(key, element));
+      for (const std::uint64_t element : {0ULL, 1ULL, 15ULL, 2048ULL, 1ULL << 32, 1ULL << 55}) {
         counters.insert(fine_counter(key, element));
-        drawn += 2;
+        ++drawn;
+        if (element % kRandomGroup != 0) continue;
+        for (unsigned i = 0; i < kGroupBlocks; ++i) {
+          counters.insert(coarse_counter(key, element, i));
+          ++drawn;
+        }
       }
     }
   }

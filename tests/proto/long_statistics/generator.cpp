@@ -20,18 +20,15 @@ namespace {
 using proto::RoundingKey;
 
 constexpr std::uint64_t kSeed = 0x6E61'7461'6767'0003;
-constexpr std::size_t kPiece = 128 * 64;
+constexpr std::size_t kPiece = 4 * proto::kRandomGroup;
 
 /// The upper 16 bits of R of consecutive elements, from the first of a group.
 void coarse(const RoundingKey& key, std::uint64_t first, std::span<std::uint16_t> out) {
-  for (std::size_t group = 0; group < out.size(); group += proto::kRandomGroup) {
-    for (std::size_t lane = 0; lane < 16; ++lane) {
-      const auto words =
-          proto::philox4x32(proto::coarse_counter(key, first + group + lane), key.philox_key());
-      for (std::size_t half = 0; half < 8; ++half) {
-        out[group + 16 * half + lane] =
-            static_cast<std::uint16_t>(words[half / 2] >> (half % 2 * 16));
-      }
+  for (std::size_t i = 0; i < out.size(); i += proto::kRandomGroup) {
+    const proto::RandomGroup rows = proto::random_group(key, first + i);
+    const std::size_t count = std::min<std::size_t>(proto::kRandomGroup, out.size() - i);
+    for (std::size_t n = 0; n < count; ++n) {
+      out[i + n] = rows[n / proto::kRandomRow][n % proto::kRandomRow];
     }
   }
 }
@@ -96,13 +93,13 @@ void uniformity(std::uint64_t values, Report& report) {
                    "from bit");
 }
 
-/// Places up to two groups apart: neighbours, a lane's next half and word, the next group's.
+/// Places up to a group apart: neighbours, a lane's next rows, the next group's.
 void places(std::uint64_t values, Report& report) {
-  constexpr std::size_t kMostApart = 256;
+  constexpr std::size_t kMostApart = 2048;
   const std::uint64_t pieces = values / kPiece + 1;
   std::vector<std::uint16_t> numbers(kPiece + kMostApart);
-  constexpr std::size_t kDistances[] = {1,  2,  3,  4,  8,  15,  16,  17,
-                                        31, 32, 48, 64, 96, 127, 128, 256};
+  constexpr std::size_t kDistances[] = {1,  2,  3,  4,   8,   15,  16,  17,   31,   32,   48,
+                                        64, 80, 96, 112, 127, 128, 256, 1024, 1040, 2032, 2048};
   std::array<Correlation, std::size(kDistances)> correlations;
   for (std::uint64_t piece = 0; piece < pieces; ++piece) {
     coarse({.seed = kSeed + 1}, piece * kPiece, numbers);
