@@ -87,22 +87,47 @@ using RandomGroup = std::array<RandomRow, kGroupRows>;
           key.operation, std::uint32_t{key.who} | 1U << 16};
 }
 
-/// The upper 16 bits of R for stochastic rounding. For many elements, random_group() is cheaper.
-[[nodiscard]] constexpr std::uint16_t random_coarse(const RoundingKey& key, std::uint64_t element) {
-  return random_group(key, element)[element % kRandomGroup / kRandomRow][element % kRandomRow];
-}
-
 /// The lower 48 bits of R for stochastic rounding.
 [[nodiscard]] constexpr std::uint64_t random_fine(const RoundingKey& key, std::uint64_t element) {
   const PhiloxCounter words = philox4x32(fine_counter(key, element), key.philox_key());
   return (std::uint64_t{words[1]} << 32 | words[0]) & 0xFFFF'FFFF'FFFF;
 }
 
-/// R as a 64-bit binary fraction, for either mode.
+/// R of any elements under one key, cheap for elements of one group after another.
+class RoundingFractions {
+ public:
+  explicit constexpr RoundingFractions(const RoundingKey& key) : key_(key) {}
+
+  [[nodiscard]] constexpr const RoundingKey& key() const { return key_; }
+
+  /// The upper 16 bits for stochastic rounding.
+  [[nodiscard]] constexpr std::uint16_t coarse(std::uint64_t element) {
+    const std::uint64_t group = element / kRandomGroup;
+    if (group != group_ || !drawn_) {
+      rows_ = random_group(key_, element);
+      group_ = group;
+      drawn_ = true;
+    }
+    return rows_[element % kRandomGroup / kRandomRow][element % kRandomRow];
+  }
+
+  /// R as a 64-bit binary fraction, for either mode.
+  [[nodiscard]] constexpr std::uint64_t operator()(std::uint64_t element) {
+    if (key_.mode == Rounding::kNearest) return std::uint64_t{1} << 63;
+    return std::uint64_t{coarse(element)} << 48 | random_fine(key_, element);
+  }
+
+ private:
+  RoundingKey key_;
+  std::uint64_t group_ = 0;
+  bool drawn_ = false;
+  RandomGroup rows_{};
+};
+
+/// Likewise for one element.
 [[nodiscard]] constexpr std::uint64_t rounding_fraction(const RoundingKey& key,
                                                         std::uint64_t element) {
-  if (key.mode == Rounding::kNearest) return std::uint64_t{1} << 63;
-  return std::uint64_t{random_coarse(key, element)} << 48 | random_fine(key, element);
+  return RoundingFractions(key)(element);
 }
 
 }  // namespace natagg::proto

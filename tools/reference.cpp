@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "proto/nat8.hpp"
 #include "proto/packet.hpp"
@@ -71,16 +72,19 @@ void decode(std::uint8_t byte, int shift, std::uint32_t divisor, Tensor& tensor,
 Tensor reference_allreduce(std::span<const Tensor> inputs, const ReferenceTerms& terms) {
   const auto world = static_cast<std::uint32_t>(inputs.size());
   const std::uint32_t divisor = terms.reduction == proto::Reduction::kAverage ? world : 1;
-  const auto fraction = [&](std::uint16_t who, std::size_t element) {
-    return proto::rounding_fraction({terms.seed, terms.operation, who, terms.rounding}, element);
+  const auto fractions_of = [&](std::uint16_t who) {
+    return proto::RoundingFractions({terms.seed, terms.operation, who, terms.rounding});
   };
+  std::vector<proto::RoundingFractions> fractions;
+  for (std::uint16_t rank = 0; rank < world; ++rank) fractions.push_back(fractions_of(rank));
+  proto::RoundingFractions aggregator = fractions_of(proto::kAggregatorRank);
   Tensor result(inputs.front().type(), inputs.front().size());
   for (std::size_t i = 0; i < result.size(); ++i) {
     Sum sum;
     for (std::uint16_t rank = 0; rank < world; ++rank) {
-      sum.add(encode(inputs[rank], i, terms.shift, fraction(rank, i)));
+      sum.add(encode(inputs[rank], i, terms.shift, fractions[rank](i)));
     }
-    const std::uint8_t byte = sum.recompress(fraction(proto::kAggregatorRank, i));
+    const std::uint8_t byte = sum.recompress(aggregator(i));
     decode(byte, terms.shift, divisor, result, i);
   }
   return result;

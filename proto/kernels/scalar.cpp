@@ -12,55 +12,32 @@
 namespace natagg {
 namespace {
 
-/// R for consecutive elements. Draws the coarse fractions a group at a time, and the fine ones
-/// only where they can matter.
-class Fractions {
- public:
-  Fractions(const proto::RoundingKey& key, std::uint64_t first) : key_(key), element_(first) {}
-
-  /// Calls `round` with the next element's fraction and returns its byte. `round` must be pure.
-  template <typename Round>
-  std::uint8_t next(const Round& round, nat8::Tally& tally) {
-    const std::uint64_t element = element_++;
-    if (key_.mode == proto::Rounding::kNearest) return round(std::uint64_t{1} << 63, tally);
-    const std::uint64_t low = std::uint64_t{coarse(element)} << 48;
-    nat8::Tally tally_low;
-    nat8::Tally tally_high;
-    const std::uint8_t byte = round(low, tally_low);
-    if (byte != round(low | kFineMask, tally_high)) {
-      return round(low | proto::random_fine(key_, element), tally);
-    }
-    tally += tally_low;
-    return byte;
+/// Calls `round` with the element's fraction and returns its byte; draws the lower 48 bits only
+/// where they can matter. `round` must be pure.
+template <typename Round>
+std::uint8_t round_with(proto::RoundingFractions& fractions, std::uint64_t element,
+                        const Round& round, nat8::Tally& tally) {
+  const proto::RoundingKey& key = fractions.key();
+  if (key.mode == proto::Rounding::kNearest) return round(std::uint64_t{1} << 63, tally);
+  constexpr std::uint64_t kFineMask = 0xFFFF'FFFF'FFFF;
+  const std::uint64_t low = std::uint64_t{fractions.coarse(element)} << 48;
+  nat8::Tally tally_low;
+  nat8::Tally tally_high;
+  const std::uint8_t byte = round(low, tally_low);
+  if (byte != round(low | kFineMask, tally_high)) {
+    return round(low | proto::random_fine(key, element), tally);
   }
-
- private:
-  static constexpr std::uint64_t kFineMask = 0xFFFF'FFFF'FFFF;
-
-  std::uint16_t coarse(std::uint64_t element) {
-    const std::uint64_t group = element / proto::kRandomGroup;
-    if (group != group_ || !drawn_) {
-      rows_ = proto::random_group(key_, element);
-      group_ = group;
-      drawn_ = true;
-    }
-    const std::uint64_t i = element % proto::kRandomGroup;
-    return rows_[i / proto::kRandomRow][i % proto::kRandomRow];
-  }
-
-  const proto::RoundingKey& key_;
-  std::uint64_t element_;
-  std::uint64_t group_ = 0;
-  bool drawn_ = false;
-  proto::RandomGroup rows_;
-};
+  tally += tally_low;
+  return byte;
+}
 
 template <typename Element, std::uint8_t (*kEncode)(Element, int, std::uint64_t, nat8::Tally&)>
 void encode(const Element* in, std::uint8_t* out, std::size_t count, std::uint64_t first,
             const proto::RoundingKey& key, int shift, nat8::Tally& tally) {
-  Fractions fractions(key, first);
+  proto::RoundingFractions fractions(key);
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = fractions.next(
+    out[i] = round_with(
+        fractions, first + i,
         [&](std::uint64_t fraction, nat8::Tally& t) { return kEncode(in[i], shift, fraction, t); },
         tally);
   }
@@ -68,11 +45,14 @@ void encode(const Element* in, std::uint8_t* out, std::size_t count, std::uint64
 
 void recompress(const std::int64_t* slot, std::uint8_t* out, std::size_t count, std::uint64_t first,
                 const proto::RoundingKey& key, nat8::Tally& tally) {
-  Fractions fractions(key, first);
+  proto::RoundingFractions fractions(key);
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = fractions.next([&](std::uint64_t fraction,
-                                nat8::Tally& t) { return nat8::recompress(slot[i], fraction, t); },
-                            tally);
+    out[i] = round_with(
+        fractions, first + i,
+        [&](std::uint64_t fraction, nat8::Tally& t) {
+          return nat8::recompress(slot[i], fraction, t);
+        },
+        tally);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <concepts>
 #include <limits>
+#include <vector>
 
 #include "proto/nat8.hpp"
 #include "proto/packet.hpp"
@@ -118,8 +119,9 @@ double decode(std::uint8_t byte, int shift, std::uint32_t divisor) {
   return std::ldexp(sign / divisor, (byte & 0x3F) + nat8::kMinExponent + shift);
 }
 
-std::uint8_t reduce(std::span<const std::uint8_t> bytes, const Terms& terms,
-                    std::uint64_t element) {
+namespace {
+
+std::uint8_t reduce_with(std::uint64_t fraction, std::span<const std::uint8_t> bytes) {
   Int128 sum = 0;
   bool nan = false;
   bool positive_inf = false;
@@ -135,9 +137,20 @@ std::uint8_t reduce(std::span<const std::uint8_t> bytes, const Terms& terms,
   if (nan || (positive_inf && negative_inf)) return nat8::kNan;
   if (positive_inf) return nat8::kPositiveInf;
   if (negative_inf) return nat8::kNegativeInf;
-  const proto::RoundingKey key{terms.seed, terms.operation, proto::kAggregatorRank, terms.rounding};
   const auto magnitude = static_cast<Uint128>(sum < 0 ? -sum : sum);
-  return with_sign(round_to_byte(magnitude, 0, proto::rounding_fraction(key, element)), sum < 0);
+  return with_sign(round_to_byte(magnitude, 0, fraction), sum < 0);
+}
+
+proto::RoundingKey key_of(const Terms& terms, std::uint16_t who) {
+  return {terms.seed, terms.operation, who, terms.rounding};
+}
+
+}  // namespace
+
+std::uint8_t reduce(std::span<const std::uint8_t> bytes, const Terms& terms,
+                    std::uint64_t element) {
+  return reduce_with(proto::rounding_fraction(key_of(terms, proto::kAggregatorRank), element),
+                     bytes);
 }
 
 template <Value T>
@@ -164,13 +177,14 @@ std::vector<T> all_reduce(const std::vector<std::vector<T>>& inputs, const Terms
   const std::uint32_t divisor = terms.reduction == proto::Reduction::kAverage ? world : 1;
   std::vector<T> result(inputs[0].size());
   std::vector<std::uint8_t> bytes(world);
+  std::vector<proto::RoundingFractions> fractions;
+  for (std::uint16_t rank = 0; rank < world; ++rank) fractions.emplace_back(key_of(terms, rank));
+  proto::RoundingFractions aggregator(key_of(terms, proto::kAggregatorRank));
   for (std::size_t i = 0; i < result.size(); ++i) {
     for (std::uint16_t rank = 0; rank < world; ++rank) {
-      const proto::RoundingKey key{terms.seed, terms.operation, rank, terms.rounding};
-      bytes[rank] =
-          encode(to_double(inputs[rank][i]), terms.shift, proto::rounding_fraction(key, i));
+      bytes[rank] = encode(to_double(inputs[rank][i]), terms.shift, fractions[rank](i));
     }
-    result[i] = round_to<T>(decode(reduce(bytes, terms, i), terms.shift, divisor));
+    result[i] = round_to<T>(decode(reduce_with(aggregator(i), bytes), terms.shift, divisor));
   }
   return result;
 }
