@@ -113,5 +113,21 @@ class Readme(unittest.TestCase):
                 self.assertTrue((ROOT / target).exists())
 
 
+class Reliability(unittest.TestCase):
+    def test_every_test_it_names_exists(self):
+        known = set()
+        for path, lines in source_lines():
+            text = "\n".join(lines)
+            if path.parts[0] == "tests" and path.suffix == ".py":
+                known |= {f"{path.stem}.{name}" for name in re.findall(r"def (test_\w+)", text)}
+            elif path.parts[0] == "tests":
+                known |= {f"{suite}.{name}" for suite, name in
+                          re.findall(r"^(?:TYPED_)?TEST(?:_[FP])?\((\w+),\s+(\w+)\)", text, re.M)}
+        text = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+        named = set(re.findall(r"`(\w+\.\w+)`", text))
+        self.assertGreater(len(named), 50)
+        self.assertEqual(named - known, set())
+
+
 if __name__ == "__main__":
     unittest.main()
