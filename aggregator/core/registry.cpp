@@ -502,13 +502,19 @@ bool Registry::form(Job& job, const Terms& terms) {
 bool Registry::make_ready(Job& job) {
   Session& session = *job.forming;
   if (!session.as_claimed()) {
-    refuse_all(job, RefuseReason::kMembers);
+    // Those of a new job stay: a rank's last JOIN before it was started again must not fail them.
+    refused_.clear();
+    session.expel_claimants(refused_);
+    refuse_all(job, session, refused_, RefuseReason::kMembers);
     return false;
   }
   try {
     session.make_ready(config_.first_sequence, kernels_);
   } catch (const std::bad_alloc&) {
-    refuse_all(job, RefuseReason::kNoMemory);
+    failed_ = std::move(job.forming);
+    job.forming.reset();
+    failed_->list_peers();
+    refuse_all(job, *failed_, failed_->everybody(), RefuseReason::kNoMemory);
     return false;
   }
   counters_.add(Counter::kSessions);
@@ -520,19 +526,16 @@ bool Registry::make_ready(Job& job) {
   return true;
 }
 
-/// Ends the forming session.
-void Registry::refuse_all(Job& job, RefuseReason reason) {
+void Registry::refuse_all(const Job& job, const Session& session, std::span<const Peer> to,
+                          RefuseReason reason) {
   counters_.add(Counter::kRefusals);
-  failed_ = std::move(job.forming);
-  job.forming.reset();
-  failed_->list_peers();
   const proto::RefuseBody body{.instance = Be64{},
-                               .yours = Be64{failed_->terms().world},
-                               .ours = Be64{failed_->terms().world},
+                               .yours = Be64{session.terms().world},
+                               .ours = Be64{session.terms().world},
                                .reason = reason,
                                .reserved = 0,
-                               .shard = Be16{failed_->terms().shard}};
-  outbox_.add(failed_->everybody(), session_header(job, *failed_, Type::kRefuse), body);
+                               .shard = Be16{session.terms().shard}};
+  outbox_.add(to, session_header(job, session, Type::kRefuse), body);
 }
 
 std::uint32_t Registry::take_epoch() {
@@ -559,7 +562,10 @@ std::optional<Refusal> Registry::compare_pool(std::uint32_t id, const Terms& ter
     if (job.running && job.running->whole() && job.running->claimed() == 0) {
       return Refusal{RefuseReason::kJobRunning, terms.world, job.running->terms().world};
     }
-    if (job.forming && job.forming->claimed() == 0) return job.forming->compare(terms);
+    // One that nobody has joined is about to be dropped.
+    if (job.forming && !job.forming->deserted() && job.forming->claimed() == 0) {
+      return job.forming->compare(terms);
+    }
   }
   return std::nullopt;
 }

@@ -91,7 +91,8 @@ class Registry {
               const Refusal& refusal, proto::Be16 place = proto::Be16{});
   [[nodiscard]] bool form(Job& job, const Terms& terms);
   bool make_ready(Job& job);  // false when it is not as claimed, or there is no memory for it
-  void refuse_all(Job& job, proto::RefuseReason reason);
+  void refuse_all(const Job& job, const Session& session, std::span<const Peer> to,
+                  proto::RefuseReason reason);
   [[nodiscard]] const Session* sister(const Job& job) const;
   void call_members(const Job& job, Session& session, Time now);
   void forgive_pause(Time now);
@@ -108,6 +109,7 @@ class Registry {
   Counters& counters_;
   Outbox& outbox_;
   std::vector<Job> jobs_;
+  std::vector<Peer> refused_;      // likewise
   std::optional<Session> failed_;  // kept until its refusal is sent
   std::uint32_t next_epoch_;
   std::optional<Time> last_tick_;

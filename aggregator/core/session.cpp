@@ -102,6 +102,14 @@ void Session::withdraw(Member& m) {
   --joined_;
 }
 
+void Session::expel_claimants(std::vector<Peer>& expelled) {
+  for (Member& m : members_) {
+    if (!m.joined || m.claim.members == 0) continue;
+    expelled.push_back(m.peer);
+    withdraw(m);
+  }
+}
+
 bool Session::multicast_settled() const {
   return group_.address == 0 || std::all_of(members_.begin(), members_.end(),
                                             [](const Member& m) { return m.hears_multicast; });

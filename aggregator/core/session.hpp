@@ -78,6 +78,9 @@ class Session {
   /// Frees the rank of a member that gave up joining.
   void withdraw(Member& member);
 
+  /// Frees the ranks of those who came to resume a session, and appends them to `expelled`.
+  void expel_claimants(std::vector<Peer>& expelled);
+
   [[nodiscard]] bool full() const { return joined_ == terms_.world; }
   [[nodiscard]] Time full_since() const { return full_since_; }
   [[nodiscard]] bool multicast_settled() const;

@@ -90,11 +90,10 @@ TEST_F(ResumingTest, KeepsTheRankThatWasStartedAgainOut) {
   EXPECT_TRUE(sent(shard.tick(now)).empty());
   resume(0, {.members = members, .untouched = true});
   const auto refusals = resume(1, {.instance = 700});
-  ASSERT_EQ(refusals.size(), 2U);
-  for (const Sent& refusal : refusals) {
-    EXPECT_EQ(refusal.header.type, Type::kRefuse);
-    EXPECT_EQ(refusal.body<RefuseBody>().reason, RefuseReason::kMembers);
-  }
+  expect_refused(refusals, RefuseReason::kMembers);
+  EXPECT_EQ(refusals[0].to.endpoint, peer_of(0).endpoint);
+  // Which stays for a new job.
+  EXPECT_EQ(state(resume(0, {.instance = 700})), SessionState::kReady);
 }
 
 TEST_F(ResumingTest, LetsARankThatNeverHeardOfTheLostSessionMeetTheOthers) {

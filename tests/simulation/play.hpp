@@ -40,10 +40,14 @@ void add_aggregators(World& world, const Scenario& scenario);
 /// Adds the scenario's ranks with their scripts as workers of `job`, from now on; returns the
 /// index in `world` of rank 0, after which the others follow.
 std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t job = 1,
-                        std::uint64_t instances = 1);
+                        std::uint64_t instances = 1, Time deadline = kNever);
 
-/// What is wrong with the results of ranks first, first + 1, ... that play `scenario`.
+/// "rank 2 waits for operation 0; stream state 1", and why it failed if it did.
+[[nodiscard]] std::string what_it_waits_for(const WorkerHost& host);
+
+/// What is wrong with the results of ranks first, first + 1, ... that play `scenario`. Operations
+/// that ended with an error are wrong unless they `may_fail`.
 [[nodiscard]] std::vector<std::string> check_results(World& world, const Scenario& scenario,
-                                                     std::size_t first);
+                                                     std::size_t first, bool may_fail = false);
 
 }  // namespace natagg::simulation

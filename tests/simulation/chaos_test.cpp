@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Jobs under faults drawn from seeds. NATAGG_SIM_SEEDS / 100 of each kind are played (default 100);
+// NATAGG_SIM_SEED plays one. A failing seed is reported with the fewest of its faults that still
+// make it fail.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "simulation/faults.hpp"
+#include "simulation/play.hpp"
+
+namespace natagg::simulation {
+namespace {
+
+constexpr Time kDeadline = 15 * kSecond;
+constexpr Time kMargin = 700 * kMillisecond;  // of deadlines, for the turn in which they are seen
+constexpr std::size_t kMostReported = 6;
+constexpr Time kMostOperations = 25;
+constexpr Time kCloseLimit = 12 * kSecond;
+
+/// A job whose all-reduces come one by one for as long as there are faults.
+Scenario draw_job(Random& random, std::uint64_t seed, std::uint16_t aggregators,
+                  std::size_t workers, Time last_fault) {
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.network.delay = random.pick({50, 300}) * kMicrosecond;
+  scenario.network.loss = random.pick({0.0, 0.0, 0.02});
+  scenario.network.reordering = random.pick({0.0, 0.02});
+  scenario.aggregators = aggregators;
+  scenario.shards = static_cast<std::uint16_t>(random.between(1, 2));
+  scenario.multicast = random.chance(0.5);
+  scenario.authenticated = random.chance(0.2);
+  scenario.first_sequence = random.pick<std::uint32_t>({0, 0xFFFF'FFF8});
+  scenario.first_operation = random.pick<std::uint32_t>({0, 0xFFFF'FFFE});
+  scenario.one_at_a_time = random.chance(0.5);
+  const Time interval =
+      std::max<Time>(random.pick({50, 300, 900}) * kMillisecond, last_fault / kMostOperations);
+  scenario.operations.resize(static_cast<std::size_t>(last_fault / interval + 3));
+  for (OperationPlan& operation : scenario.operations) {
+    operation.length = random.pick<std::uint64_t>({1, 700, 1'409, 9'000, 40'000});
+    operation.in_place = random.chance(0.7);
+  }
+  scenario.workers.resize(workers);
+  const auto window = random.pick<std::uint16_t>({1, 4, 64});
+  for (WorkerPlan& worker : scenario.workers) {
+    worker.window = window;
+    Time time = 0;
+    for (std::size_t i = 0; i < scenario.operations.size(); ++i) {
+      time += interval;
+      worker.submit_at.push_back(time + random.between(0, interval / 4));
+    }
+  }
+  return scenario;
+}
+
+struct Story {
+  Scenario scenario;
+  std::vector<Fault> faults;
+  bool must_succeed = false;
+};
+
+Story draw_story(std::uint64_t seed, bool gentle) {
+  Random random(seed);
+  const auto aggregators = static_cast<std::uint16_t>(random.between(1, 3));
+  const auto workers = static_cast<std::size_t>(random.between(1, 4));
+  Story story{.scenario = {},
+              .faults = gentle ? draw_gentle_faults(random, aggregators, workers)
+                               : draw_wild_faults(random, aggregators, workers),
+              .must_succeed = gentle};
+  story.scenario = draw_job(random, seed, aggregators, workers, story.faults.back().at);
+  return story;
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// Operations that ended too late, or without a reason.
+std::vector<std::string> check_ends(World& world, const std::vector<Fault>& faults) {
+  std::vector<std::string> violations;
+  for (std::size_t rank = 0; rank < world.workers().size(); ++rank) {
+    const WorkerHost& host = world.worker(rank);
+    if (!host.alive()) continue;
+    const std::string name = "rank " + std::to_string(rank);
+    Time paused = 0;
+    for (const Fault& fault : faults) {
+      if (fault.kind == Fault::Kind::kWorkerPause && fault.which == rank) paused += fault.duration;
+    }
+    for (const Job& job : host.jobs()) {
+      if (job.submitted == kNever) continue;
+      if (!job.status || job.ended > job.submitted + kDeadline + paused + kMargin) {
+        violations.push_back(name + " waits beyond its deadline");
+        break;
+      }
+      if (job.status != NATAGG_OK && host.stream().failure().message.empty()) {
+        violations.push_back(name + " fails without a reason");
+        break;
+      }
+    }
+  }
+  return violations;
+}
+
+/// All that is left of the job ends; another one on the same aggregators is not disturbed.
+std::vector<std::string> form_anew(World& world, const Scenario& scenario) {
+  std::vector<std::string> violations;
+  world.network().heal();
+  for (WorkerHost& host : world.workers()) host.vanish();
+  std::uint32_t epoch = 0x7000'0000;
+  for (AggregatorHost& host : world.aggregators()) {
+    if (!host.alive()) host.restart(world.now(), epoch += 0x1'0000);
+  }
+  Scenario next = scenario;
+  next.operations.resize(1);
+  for (WorkerPlan& worker : next.workers) worker.submit_at.assign(1, 0);
+  const std::size_t first = add_workers(world, next, 1, 2);
+  if (!world.run_until([&] { return world.workers_done(); }, world.now() + 10 * kSecond)) {
+    for (const WorkerHost& host : world.workers()) {
+      if (host.alive()) violations.push_back("anew: " + what_it_waits_for(host));
+    }
+    return violations;
+  }
+  append(violations, check_results(world, next, first));
+  for (WorkerHost& host : world.workers()) host.close_when_done();
+  const auto over = [&] { return world.workers_closed() && world.aggregators_idle(); };
+  if (!world.run_until(over, world.now() + kCloseLimit)) {
+    violations.emplace_back("something is left behind at the end");
+  }
+  return violations;
+}
+
+std::vector<std::string> play(const Story& story) {
+  World world(story.scenario.network, story.scenario.seed, nullptr);
+  add_aggregators(world, story.scenario);
+  add_workers(world, story.scenario, 1, 1, kDeadline);
+  if (story.must_succeed) {
+    // Connecting needs every aggregator; there is nothing to resume before.
+    const auto ready = [](const WorkerHost& host) {
+      return host.started() && host.stream().state() == worker::Stream::State::kReady;
+    };
+    world.run_until([&] { return std::ranges::all_of(world.workers(), ready); },
+                    world.now() + 5 * kSecond);
+  }
+  schedule(world, story.faults);
+  Time over = world.now();
+  for (const Fault& fault : story.faults) {
+    over = std::max(over, world.now() + fault.at + fault.duration);
+  }
+  const Time last = story.scenario.workers[0].submit_at.back();
+  const auto limit = static_cast<Time>(story.scenario.operations.size() + 2) * kDeadline;
+  world.run_until([&] { return world.workers_done(); }, world.now() + last + limit);
+  std::vector<std::string> violations = check_ends(world, story.faults);
+  append(violations, check_results(world, story.scenario, 0, !story.must_succeed));
+  if (world.now() < over) world.run_for(over - world.now());
+  if (violations.empty()) append(violations, form_anew(world, story.scenario));
+  append(violations, world.violations());
+  return violations;
+}
+
+/// The story without the faults that it fails without.
+Story shrink(Story story) {
+  for (std::size_t i = 0; i < story.faults.size();) {
+    Story less = story;
+    less.faults.erase(less.faults.begin() + static_cast<std::ptrdiff_t>(i));
+    if (play(less).empty()) {
+      ++i;
+    } else {
+      story = std::move(less);
+    }
+  }
+  return story;
+}
+
+std::string report(std::uint64_t seed, const Story& story) {
+  const Story least = shrink(story);
+  std::ostringstream text;
+  text << "replay with NATAGG_SIM_SEED=" << seed << "\n  " << to_string(least.scenario);
+  for (const Fault& fault : least.faults) text << "\n  " << to_string(fault);
+  std::vector<std::string> violations = play(least);
+  if (violations.size() > kMostReported) violations.resize(kMostReported);
+  for (const std::string& violation : violations) text << "\n  " << violation;
+  return text.str();
+}
+
+std::uint64_t number(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+void play_all(bool gentle) {
+  std::uint64_t first = 0;
+  std::uint64_t seeds = std::max<std::uint64_t>(1, number("NATAGG_SIM_SEEDS", 10'000) / 100);
+  if (const std::uint64_t one = number("NATAGG_SIM_SEED", ~std::uint64_t{0}); ~one != 0) {
+    first = one;
+    seeds = one + 1;
+  }
+  int failures = 0;
+  for (std::uint64_t seed = first; seed < seeds && failures < 5; ++seed) {
+    const Story story = draw_story(seed, gentle);
+    if (play(story).empty()) continue;
+    ++failures;
+    ADD_FAILURE() << report(seed, story);
+  }
+}
+
+TEST(Chaos, AJobSurvivesFaultsThatAreOverBeforeTheNext) {
+  play_all(true);
+}
+
+TEST(Chaos, WhateverHappensEachOperationIsRightOrFailsInTimeAndTheJobFormsAnew) {
+  play_all(false);
+}
+
+}  // namespace
+}  // namespace natagg::simulation

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Faults drawn from a seed: crashes, restarts, pauses, partitions and storms on the network, at
+// moments of a job that need not be its best.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulation/world.hpp"
+
+namespace natagg::simulation {
+
+struct Fault {
+  enum class Kind : std::uint8_t {
+    kRestart,      // aggregator `which` is away for `duration`, and has then forgotten everything
+    kKill,         // it is away for good
+    kPause,        // it stands still for `duration`
+    kWorkerPause,  // worker `which` does
+    kCrash,        // it is away for good
+    kCut,          // worker `which` and aggregator `other` do not reach each other for `duration`
+    kDeaf,         // the worker alone does not hear the aggregator
+    kStorm,        // half of all packets are lost, others are late or doubled, for `duration`
+  };
+
+  Kind kind = Kind::kRestart;
+  Time at = 0;  // after the faults' beginning
+  Time duration = 0;
+  std::size_t which = 0;
+  std::size_t other = 0;
+};
+
+/// Faults that a job must survive: each is over before the next, and some aggregator always lives.
+[[nodiscard]] std::vector<Fault> draw_gentle_faults(Random& random, std::size_t aggregators,
+                                                    std::size_t workers);
+
+/// Any faults at any time.
+[[nodiscard]] std::vector<Fault> draw_wild_faults(Random& random, std::size_t aggregators,
+                                                  std::size_t workers);
+
+/// Has `world` suffer `faults` from now on.
+void schedule(World& world, const std::vector<Fault>& faults);
+
+/// "at 120 ms aggregator 1 restarts after 300 ms".
+[[nodiscard]] std::string to_string(const Fault& fault);
+
+}  // namespace natagg::simulation
