@@ -28,8 +28,7 @@ Reject validate_control(const Header& header, std::span<const std::byte> datagra
   if (header.count.value() != 0) return Reject::kBadCount;
   const std::size_t least = sizeof(Header) + body_size(header.type);
   if (datagram.size() < least) return Reject::kTooShort;
-  const bool proves =
-      (header.flags & kFlagAuthenticated) != 0 && instance_of(header, datagram) != 0;
+  const bool proves = (header.flags & kFlagAuthenticated) != 0 && has_proof(header, datagram);
   return proves && datagram.size() < least + sizeof(Proof) ? Reject::kTooShort : Reject::kNone;
 }
 
@@ -88,6 +87,16 @@ std::uint64_t instance_of(const Header& header, std::span<const std::byte> datag
     case Type::kChallenge: return read_body<HelloBody>(datagram).instance.value();
     default: return 0;
   }
+}
+
+bool aborts_unknown(const Header& header, std::span<const std::byte> datagram) {
+  if (header.type != Type::kAbort) return false;
+  const AbortReason reason = read_body<AbortBody>(datagram).reason;
+  return reason == AbortReason::kUnknownSession || reason == AbortReason::kSuperseded;
+}
+
+bool has_proof(const Header& header, std::span<const std::byte> datagram) {
+  return instance_of(header, datagram) != 0 || aborts_unknown(header, datagram);
 }
 
 std::string_view to_string(Type type) {

@@ -253,9 +253,9 @@ struct Trailer {
   Be32 counter;  // the lower half of the sender's
 };
 
-/// What stands before the trailer of the datagrams that name an instance.
+/// What stands before the trailer of the datagrams that belong to no session.
 struct Proof {
-  Nonce worker;      // the worker's, fresh for each joining; echoed
+  Nonce worker;      // the worker's, fresh for each joining; echoed. ABORT: the answered MAC
   Nonce aggregator;  // CHALLENGE: the challenge; JOIN: echoed; WELCOME: the session's; else zero
 };
 
@@ -327,8 +327,15 @@ template <typename Body>
 }
 
 /// The instance that a valid control packet is about: 0 where its type has none, and where it is
-/// for every worker. An authenticated datagram has a Proof exactly when this is not 0.
+/// for every worker.
 [[nodiscard]] std::uint64_t instance_of(const Header& header, std::span<const std::byte> datagram);
+
+/// True for an ABORT by a shard that does not know the session, and so cannot have its keys.
+[[nodiscard]] bool aborts_unknown(const Header& header, std::span<const std::byte> datagram);
+
+/// True when a valid datagram has a Proof, if it is authenticated: it names an instance, or answers
+/// what belongs to no session.
+[[nodiscard]] bool has_proof(const Header& header, std::span<const std::byte> datagram);
 
 /// A header with magic, version and type set and all else zero.
 [[nodiscard]] constexpr Header make_header(Type type) {

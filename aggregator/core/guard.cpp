@@ -15,6 +15,10 @@ using proto::Nonce;
 using proto::RefuseReason;
 using proto::Type;
 
+/// Anybody can send what belongs to no session; so little of it is answered. A worker whose session
+/// is gone sends enough.
+constexpr Time kUnknownInterval = 1'000'000;
+
 /// A challenge is good for the rest of the period it was made in, and the next.
 constexpr Time kChallengePeriod = 2'000'000'000;
 
@@ -65,7 +69,7 @@ Guard::Verdict Guard::judge(const Header& header, std::span<const std::byte> dat
                             const Peer& source, SessionGuard* session, Time now) {
   const bool sealed = (header.flags & proto::kFlagAuthenticated) != 0;
   if (session != nullptr && sealed && header.type == Type::kData) {  // nearly all there is
-    return judge_session(header, datagram, session);
+    return judge_session(header, datagram, session, now);
   }
   const proto::JobKey* key = find_key(header.job.value());
   if (key == nullptr) {
@@ -74,7 +78,8 @@ Guard::Verdict Guard::judge(const Header& header, std::span<const std::byte> dat
                    : refuse(RefuseReason::kKeyRequired, Counter::kUnauthenticated);
   }
   if (!sealed) return refuse(RefuseReason::kKeyRequired, Counter::kUnauthenticated);
-  if (proto::instance_of(header, datagram) == 0) return judge_session(header, datagram, session);
+  if (proto::instance_of(header, datagram) == 0)
+    return judge_session(header, datagram, session, now);
   try {
     return judge_handshake(*key, header, datagram, source, now);
   } catch (const std::exception&) {  // no memory
@@ -116,10 +121,16 @@ Guard::Verdict Guard::judge_handshake(const proto::JobKey& key, const Header& he
 }
 
 Guard::Verdict Guard::judge_session(const Header& header, std::span<const std::byte> datagram,
-                                    SessionGuard* session) {
+                                    SessionGuard* session, Time now) {
   if (session == nullptr) {
     counters_.add(Counter::kUnknownSession);
-    return Verdict::kDropped;
+    const bool running = header.type == Type::kData || header.type == Type::kHeartbeat;
+    if (!running || now < next_unknown_) return Verdict::kDropped;
+    next_unknown_ = now + kUnknownInterval;
+    const proto::Trailer trailer = proto::read_trailer(datagram);
+    asker_ = trailer.mac;
+    question_ = trailer.counter;
+    return Verdict::kUnknown;
   }
   switch (session->open(header.rank.value(), datagram)) {
     case proto::Opener::Verdict::kGood: return Verdict::kAdmitted;
@@ -153,7 +164,7 @@ void Guard::seal(Outbox& outbox, std::size_t i, const Header& header, SessionGua
   const proto::JobKey* key = find_key(header.job.value());
   Outgoing& outgoing = outbox[i];
   if (key == nullptr || sent_plain(header, outgoing)) return;
-  const bool proves = proto::instance_of(header, outgoing.head) != 0;
+  const bool proves = proto::has_proof(header, outgoing.head);
   if (!proves && session == nullptr) {
     outgoing.to = {};
     return;

@@ -24,9 +24,10 @@ class Guard {
   /// What the guard finds out about a packet.
   enum class Verdict : std::uint8_t {
     kAdmitted,
-    kDropped,      // and counted
-    kRefused,      // likewise, and HELLO or JOIN must be told why: refusal()
-    kUnchallenged  // a good JOIN, which must prove that it is new: challenge()
+    kDropped,       // and counted
+    kRefused,       // likewise, and HELLO or JOIN must be told why: refusal()
+    kUnchallenged,  // a good JOIN, which must prove that it is new: challenge()
+    kUnknown        // of no session, and counted; its sender may be told so
   };
 
   /// `counters` outlives the guard.
@@ -64,7 +65,8 @@ class Guard {
                                         std::span<const std::byte> datagram, const Peer& source,
                                         Time now);
   [[nodiscard]] Verdict judge_session(const proto::Header& header,
-                                      std::span<const std::byte> datagram, SessionGuard* session);
+                                      std::span<const std::byte> datagram, SessionGuard* session,
+                                      Time now);
   [[nodiscard]] proto::Nonce challenge(const proto::Header& request, const Peer& source,
                                        Time period) const;
   void seal(Outbox& outbox, std::size_t i, const proto::Header& header, SessionGuard* session);
@@ -76,9 +78,10 @@ class Guard {
   proto::Secret challenges_;  // keys the challenges ...
   proto::Secret sessions_;    // ... and the nonces of sessions
   std::uint64_t made_sessions_ = 0;
+  Time next_unknown_ = 0;  // when the next packet of no session may be answered
   proto::RefuseReason refusal_{};
-  proto::Nonce asker_{};      // the latest handshake packet's worker, ...
-  proto::Be32 question_{};    // ... its counter, which the answer repeats, and ...
+  proto::Nonce asker_{};    // what the answer's proof repeats, the latest one's worker or MAC, ...
+  proto::Be32 question_{};  // ... its counter, which the answer repeats, and ...
   proto::Nonce challenge_{};  // ... what the worker must answer
 };
 

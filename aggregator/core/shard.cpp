@@ -105,6 +105,11 @@ class Shard::Impl {
         registry_.refuse_key(header, datagram, source, guard_.refusal());
         break;
       case Guard::Verdict::kUnchallenged: registry_.challenge(header, datagram, source); break;
+      case Guard::Verdict::kUnknown:
+        registry_.send_abort(
+            header, source,
+            abort_body(proto::AbortReason::kUnknownSession, proto::kAggregatorRank));
+        break;
       case Guard::Verdict::kDropped: break;
     }
     seal();

@@ -221,6 +221,54 @@ TEST(Handshake, DataOfAnEarlierLifeIsNotTakenEvenInTheSameEpoch) {
   EXPECT_EQ(restarted.count(Counter::kContributions), 0U);
 }
 
+TEST(Handshake, ARestartedShardIsBelievedThatItDoesNotKnowTheSession) {
+  Rig rig;
+  rig.connect();
+  rig.shard = aggregator::Shard(Rig::shard_config(2));
+  rig.to_worker.clear();
+  const std::uint64_t before = rig.streams[0]->stats().rejected_packets;
+  rig.mute[1] = true;
+  rig.submit(0, 100);
+  rig.pump();
+  const std::vector<Rig::Recorded> aborts = of_type(rig.to_worker, Type::kAbort);
+  ASSERT_EQ(aborts.size(), 1U);
+  EXPECT_EQ(proto::read_body<proto::AbortBody>(aborts[0].packet).reason,
+            proto::AbortReason::kUnknownSession);
+  EXPECT_EQ(rig.streams[0]->stats().rejected_packets, before);
+  EXPECT_GT(rig.count(Counter::kUnknownSession), 0U);
+}
+
+TEST(Handshake, AnAbortThatAnswersNothingSentLatelyIsNotBelieved) {
+  Rig rig;
+  rig.connect();
+  // Somebody makes up a packet and has another aggregator of the pool say that it knows no session.
+  rig.mute[1] = true;
+  rig.submit(0, 100);
+  rig.pump();
+  Packet data = of_type(rig.to_shard, Type::kData).back().packet;
+  data[data.size() - sizeof(proto::Trailer)] ^= std::byte{1};
+  aggregator::Shard other(Rig::shard_config(2));
+  const auto answer = other.receive(data, Rig::peer_of(0), rig.now);
+  ASSERT_EQ(answer.size(), 1U);
+  ASSERT_EQ(type_of(wire(answer.front())), Type::kAbort);
+  const std::uint64_t before = rig.streams[0]->stats().rejected_packets;
+  rig.streams[0]->receive(wire(answer.front()), kShard, rig.now);
+  EXPECT_EQ(rig.streams[0]->stats().rejected_packets, before + 1);
+  EXPECT_EQ(rig.streams[0]->state(), Stream::State::kReady);
+}
+
+TEST(Handshake, PacketsOfNoSessionAreAnsweredRarely) {
+  Rig rig;
+  rig.connect();
+  const Packet beat = of_type(rig.to_shard, Type::kHeartbeat).back().packet;
+  aggregator::Shard other(Rig::shard_config(2));
+  std::size_t answers = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    answers += other.receive(beat, Rig::peer_of(0), rig.now + i * kMs / 100).size();
+  }
+  EXPECT_EQ(answers, 10U);
+}
+
 TEST(Handshake, ALongWaitForTheOthersOutlivesChallenges) {
   Rig rig;
   rig.start(0, Rig::stream_config(0));

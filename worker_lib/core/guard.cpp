@@ -86,8 +86,17 @@ Guard::Verdict Guard::judge(const Header& header, std::span<const std::byte> dat
   if (addressee != config_.rank && addressee != proto::kAggregatorRank) return Verdict::kRejected;
   Session* session = find_session(source, header.epoch.value());
   if (session == nullptr) return Verdict::kRejected;
+  if (proto::aborts_unknown(header, datagram)) {
+    return judge_unknown(datagram, *session) ? Verdict::kAdmitted : Verdict::kRejected;
+  }
   return session->opener.open(datagram) == proto::Opener::Verdict::kGood ? Verdict::kAdmitted
                                                                          : Verdict::kRejected;
+}
+
+/// The shard has not the session's keys, if it ever had; it answers a packet that was sent lately.
+bool Guard::judge_unknown(std::span<const std::byte> datagram, const Session& session) {
+  return session.recent.has(proto::read_proof(datagram).worker) &&
+         hmac_.proves(key_.handshake(proto::Side::kAggregator), datagram);
 }
 
 bool Guard::judge_handshake(const Header& header, std::span<const std::byte> datagram,
@@ -162,6 +171,7 @@ std::size_t Guard::seal(const Outgoing& datagram, std::span<std::byte> copy) {
     Session* session = find_session(datagram.to, header.epoch.value());
     if (session == nullptr) return 0;
     trailer = session->sealer.seal({&part, 1});
+    session->recent.add(trailer.mac);
   }
   std::memcpy(copy.data() + rest, &trailer, sizeof(trailer));
   return rest + sizeof(trailer);

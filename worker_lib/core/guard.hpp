@@ -5,6 +5,9 @@
 // nothing in that the key does not vouch for as an answer to this worker, in this session.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -40,12 +43,27 @@ class Guard {
   void renew(const proto::Endpoint& shard, std::uint16_t place);
 
  private:
+  /// Of the packets sent latest: who repeats one has read it lately.
+  class RecentMacs {
+   public:
+    void add(const proto::Mac& mac) { macs_[added_++ % macs_.size()] = mac; }
+    [[nodiscard]] bool has(const proto::Mac& mac) const {
+      const auto end = macs_.begin() + static_cast<std::ptrdiff_t>(std::min(added_, macs_.size()));
+      return std::find(macs_.begin(), end, mac) != end;
+    }
+
+   private:
+    std::array<proto::Mac, 256> macs_{};
+    std::size_t added_ = 0;
+  };
+
   struct Session {
     std::uint32_t epoch;
     proto::Nonce worker;
     proto::Nonce nonce;  // the session's
     proto::Sealer sealer;
     proto::Opener opener;
+    RecentMacs recent{};
   };
 
   /// A shard in one of its places in the pool, or an aggregator that is being asked for its shards.
@@ -68,6 +86,7 @@ class Guard {
   [[nodiscard]] bool judge_handshake(const proto::Header& header,
                                      std::span<const std::byte> datagram,
                                      const proto::Endpoint& source);
+  [[nodiscard]] bool judge_unknown(std::span<const std::byte> datagram, const Session& session);
   void adopt(const proto::Endpoint& endpoint, std::uint32_t epoch, const proto::Nonce& worker,
              const proto::Nonce& nonce);
   [[nodiscard]] std::size_t seal(const Outgoing& datagram, std::span<std::byte> copy);
