@@ -26,6 +26,7 @@ Scenario long_scenario(std::uint64_t seed, std::size_t world) {
   scenario.aggregators = static_cast<std::uint16_t>(random.between(1, 2));
   scenario.shards = static_cast<std::uint16_t>(random.between(1, 2));
   scenario.multicast = random.chance(0.5);
+  scenario.authenticated = seed % 2 == 1;
   scenario.operations.assign(2, {.length = 60'000});
   scenario.workers.resize(world);
   for (WorkerPlan& worker : scenario.workers) {

@@ -32,6 +32,7 @@ Scenario running_scenario(std::uint64_t seed, std::size_t world, std::uint16_t a
   scenario.multicast = random.chance(0.5);
   scenario.first_sequence = random.pick<std::uint32_t>({0, 0xFFFF'FFF0});
   scenario.one_at_a_time = random.chance(0.7);
+  scenario.authenticated = seed % 2 == 1;
   const std::uint64_t length = random.pick<std::uint64_t>({3'000, 150'000});
   scenario.operations.assign(length > 10'000 ? 2 : 60, {.length = length, .in_place = true});
   scenario.workers.resize(world);
