@@ -48,8 +48,8 @@ class Guard {
    public:
     void add(const proto::Mac& mac) { macs_[added_++ % macs_.size()] = mac; }
     [[nodiscard]] bool has(const proto::Mac& mac) const {
-      const auto end = macs_.begin() + static_cast<std::ptrdiff_t>(std::min(added_, macs_.size()));
-      return std::find(macs_.begin(), end, mac) != end;
+      const std::span sent = std::span(macs_).first(std::min(added_, macs_.size()));
+      return std::find(sent.begin(), sent.end(), mac) != sent.end();
     }
 
    private:
