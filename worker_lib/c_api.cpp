@@ -2,6 +2,8 @@
 // Copyright (c) 2026, the natagg authors
 
 // The C interface: checks arguments, turns exceptions into statuses, and copies.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -23,9 +25,9 @@ using natagg::worker::Error;
 struct natagg_worker {
   explicit natagg_worker(const natagg::worker::WorkerConfig& config) : impl(config) {}
 
-  natagg::worker::Worker impl;
   std::mutex mutex;
-  std::string refusal;  // of the last call that was refused
+  std::string refusal;          // of the last call that was refused
+  natagg::worker::Worker impl;  // last, so that its end waits for the calls that use the others
 };
 
 namespace {
@@ -60,6 +62,15 @@ natagg_status guarded(Body&& body, Report&& report) noexcept {
   } catch (...) {  // the report itself found no memory
     return NATAGG_NO_MEMORY;
   }
+}
+
+/// Runs `body`, which gives a status, on a worker of this process that stays while it runs.
+template <typename Body>
+natagg_status on(natagg_worker* worker, Body&& body) noexcept {
+  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
+  if (worker->impl.process() != ::getpid()) return NATAGG_WRONG_PROCESS;
+  const natagg::worker::Worker::Call call(worker->impl);
+  return body();
 }
 
 /// The caller's options, with defaults for members that its version does not know.
@@ -123,6 +134,39 @@ void check_tensors(const void* in, const void* out, const natagg::proto::Operati
   }
 }
 
+natagg_status submit(natagg_worker& worker, const void* in, void* out, std::uint64_t count,
+                     natagg_type type, natagg_reduction reduction, natagg_request* request) {
+  return guarded(
+      [&] {
+        if (request == nullptr) refuse("request is NULL");
+        const natagg::proto::Operation operation = make_operation(count, type, reduction);
+        check_tensors(in, out, operation);
+        *request = worker.impl.submit(operation, in, out);
+      },
+      [&](const char* text) {
+        const std::lock_guard lock(worker.mutex);
+        worker.refusal = text;
+      });
+}
+
+natagg_status wait(natagg_worker& worker, natagg_request request, std::int64_t timeout_us) {
+  constexpr std::int64_t longest_us = 365LL * 24 * 3600 * 1'000'000;  // fits nanoseconds
+  if (timeout_us < 0) return worker.impl.wait(request, std::nullopt);
+  return worker.impl.wait(request, std::min(timeout_us, longest_us) * 1000);
+}
+
+/// What natagg_error_message() says in another process than the worker's.
+void explain_process(const natagg_worker& worker, char* buffer, std::size_t size) {
+  static_cast<void>(guarded(
+      [&] {
+        copy_text("the worker belongs to process " + std::to_string(worker.impl.process()) +
+                      ", this is process " + std::to_string(::getpid()) +
+                      ": after fork() the child connects workers of its own",
+                  buffer, size);
+      },
+      [](const char*) {}));
+}
+
 natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
   natagg_statistics out{};
   out.size = sizeof out;
@@ -183,25 +227,11 @@ natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void
                                      uint64_t count, natagg_type type, natagg_reduction reduction,
                                      natagg_request* request) {
   if (request != nullptr) *request = 0;
-  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
-  return guarded(
-      [&] {
-        if (request == nullptr) refuse("request is NULL");
-        const natagg::proto::Operation operation = make_operation(count, type, reduction);
-        check_tensors(in, out, operation);
-        *request = worker->impl.submit(operation, in, out);
-      },
-      [&](const char* text) {
-        const std::lock_guard lock(worker->mutex);
-        worker->refusal = text;
-      });
+  return on(worker, [&] { return submit(*worker, in, out, count, type, reduction, request); });
 }
 
 natagg_status natagg_wait(natagg_worker* worker, natagg_request request, int64_t timeout_us) {
-  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
-  constexpr int64_t longest_us = 365LL * 24 * 3600 * 1'000'000;  // fits nanoseconds
-  if (timeout_us < 0) return worker->impl.wait(request, std::nullopt);
-  return worker->impl.wait(request, std::min(timeout_us, longest_us) * 1000);
+  return on(worker, [&] { return wait(*worker, request, timeout_us); });
 }
 
 natagg_status natagg_test(natagg_worker* worker, natagg_request request) {
@@ -210,55 +240,63 @@ natagg_status natagg_test(natagg_worker* worker, natagg_request request) {
 
 natagg_status natagg_allreduce(natagg_worker* worker, const void* in, void* out, uint64_t count,
                                natagg_type type, natagg_reduction reduction) {
-  natagg_request request = 0;
-  const natagg_status status =
-      natagg_allreduce_async(worker, in, out, count, type, reduction, &request);
-  return status == NATAGG_OK ? natagg_wait(worker, request, -1) : status;
+  return on(worker, [&] {
+    natagg_request request = 0;
+    const natagg_status status = submit(*worker, in, out, count, type, reduction, &request);
+    return status == NATAGG_OK ? wait(*worker, request, -1) : status;
+  });
 }
 
 void natagg_shutdown(natagg_worker* worker) {
-  if (worker != nullptr) worker->impl.shutdown();
+  static_cast<void>(on(worker, [&] {
+    worker->impl.shutdown();
+    return NATAGG_OK;
+  }));
 }
 
 void natagg_close(natagg_worker* worker) {
-  delete worker;
+  if (worker != nullptr && worker->impl.process() == ::getpid()) delete worker;
 }
 
 natagg_status natagg_error_message(natagg_worker* worker, char* buffer, size_t size,
                                    int32_t* rank) {
   copy_text("", buffer, size);
   if (rank != nullptr) *rank = -1;
-  if (worker == nullptr) return NATAGG_INVALID_ARGUMENT;
   natagg_status result = NATAGG_OK;
-  const natagg_status status = guarded(
-      [&] {
-        const natagg::worker::Failure failure = worker->impl.failure();
-        if (failure.status == NATAGG_OK) {
-          const std::lock_guard lock(worker->mutex);
-          copy_text(worker->refusal, buffer, size);
-          return;
-        }
-        copy_text(failure.message, buffer, size);
-        if (rank != nullptr) *rank = failure.rank;
-        result = failure.status;
-      },
-      [](const char*) {});
+  const natagg_status status = on(worker, [&] {
+    return guarded(
+        [&] {
+          const natagg::worker::Failure failure = worker->impl.failure();
+          if (failure.status == NATAGG_OK) {
+            const std::lock_guard lock(worker->mutex);
+            copy_text(worker->refusal, buffer, size);
+            return;
+          }
+          copy_text(failure.message, buffer, size);
+          if (rank != nullptr) *rank = failure.rank;
+          result = failure.status;
+        },
+        [](const char*) {});
+  });
+  if (status == NATAGG_WRONG_PROCESS) explain_process(*worker, buffer, size);
   return status == NATAGG_OK ? result : status;
 }
 
 natagg_status natagg_get_statistics(natagg_worker* worker, natagg_statistics* statistics) {
-  if (worker == nullptr || statistics == nullptr || statistics->size < sizeof statistics->size ||
+  if (statistics == nullptr || statistics->size < sizeof statistics->size ||
       statistics->size > sizeof *statistics) {
     return NATAGG_INVALID_ARGUMENT;
   }
-  return guarded(
-      [&] {
-        const std::size_t size = statistics->size;
-        natagg_statistics all = convert(worker->impl.stats());
-        all.size = size;
-        std::memcpy(statistics, &all, size);
-      },
-      [](const char*) {});
+  return on(worker, [&] {
+    return guarded(
+        [&] {
+          const std::size_t size = statistics->size;
+          natagg_statistics all = convert(worker->impl.stats());
+          all.size = size;
+          std::memcpy(statistics, &all, size);
+        },
+        [](const char*) {});
+  });
 }
 
 const char* natagg_status_string(natagg_status status) {
@@ -274,6 +312,7 @@ const char* natagg_status_string(natagg_status status) {
     case NATAGG_CLOSED: return "the worker was closed";
     case NATAGG_NO_MEMORY: return "out of memory";
     case NATAGG_SYSTEM_ERROR: return "a system call failed";
+    case NATAGG_WRONG_PROCESS: return "the worker belongs to another process";
   }
   return "unknown status";
 }

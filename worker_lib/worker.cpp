@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -42,13 +43,17 @@ Time now() {
       .count();
 }
 
-/// Blocks all signals in the calling thread, and so in the threads it starts meanwhile.
+/// Blocks signals in the calling thread, and so in the threads it starts meanwhile: all but those
+/// for what a thread itself has done, which kill the process where they find no handler.
 class BlockedSignals {
  public:
   BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &earlier_);
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) {
+      sigdelset(&blocked, fault);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &earlier_);
   }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
@@ -71,8 +76,19 @@ std::size_t largest_datagram(const StreamConfig& config, std::size_t mtu) {
 
 }  // namespace
 
+Worker::Call::Call(Worker& worker) : worker_(worker) {
+  const std::lock_guard lock(worker_.mutex_);
+  ++worker_.calls_;
+}
+
+Worker::Call::~Call() {
+  const std::lock_guard lock(worker_.mutex_);
+  // Under the mutex: the worker may be gone as soon as it is free.
+  if (--worker_.calls_ == 0) worker_.changed_.notify_all();
+}
+
 Worker::Worker(const WorkerConfig& config)
-    : operation_timeout_(config.operation_timeout), outgoing_(kBatch) {
+    : process_(::getpid()), operation_timeout_(config.operation_timeout), outgoing_(kBatch) {
   auto udp = std::make_unique<UdpTransport>(config.udp);
   StreamConfig stream = config.stream;
   stream.mtu = udp->mtu();
@@ -127,7 +143,7 @@ void Worker::stop() {
   shutdown();
   thread_.join();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return callers_ == 0; });
+  changed_.wait(lock, [this] { return calls_ == 0; });
 }
 
 Request Worker::submit(const proto::Operation& operation, const void* in, void* out) {
@@ -138,9 +154,14 @@ Request Worker::submit(const proto::Operation& operation, const void* in, void* 
                                              " operations are in flight, the most that a worker "
                                              "takes: wait for one before the next");
   }
-  queue_.push_back(
-      {.operation = operation, .in = in, .out = out, .deadline = now() + operation_timeout_});
-  requests_.emplace_hint(requests_.end(), next_request_, NATAGG_IN_PROGRESS);
+  const auto entry = requests_.emplace_hint(requests_.end(), next_request_, NATAGG_IN_PROGRESS);
+  try {
+    queue_.push_back(
+        {.operation = operation, .in = in, .out = out, .deadline = now() + operation_timeout_});
+  } catch (...) {
+    requests_.erase(entry);
+    throw;
+  }
   if (queue_.size() == 1) transport_->wake();  // else the thread has yet to come for the first
   return next_request_++;
 }
@@ -154,22 +175,20 @@ natagg_status Worker::status_of(Request request) const {
 natagg_status Worker::wait(Request request, std::optional<Time> timeout) {
   std::unique_lock lock(mutex_);
   const auto ended = [&] { return status_of(request) != NATAGG_IN_PROGRESS; };
-  ++callers_;
   if (!timeout) {
     changed_.wait(lock, ended);
   } else if (*timeout > 0) {
     changed_.wait_for(lock, std::chrono::nanoseconds(*timeout), ended);
   }
-  if (--callers_ == 0) changed_.notify_all();
   return status_of(request);
 }
 
-void Worker::shutdown() {
+void Worker::shutdown() noexcept {
   const std::lock_guard lock(mutex_);
   if (phase_ == Phase::kClosed) return;
   const bool failed = phase_ == Phase::kFailed;
   phase_ = Phase::kClosed;
-  if (!failed) failure_ = {NATAGG_CLOSED, -1, "the worker was closed"};
+  if (!failed) failure_ = std::move(closed_);
   transport_->wake();
 }
 
@@ -183,23 +202,23 @@ WorkerStats Worker::stats() {
   const std::uint64_t seen = stats_version_;
   stats_wanted_ = true;
   transport_->wake();
-  ++callers_;
   changed_.wait(lock, [&] { return stats_version_ != seen || thread_ended_; });
-  if (--callers_ == 0) changed_.notify_all();
   return stats_;
 }
 
 // --- The worker thread ---
 
-void Worker::run() {
+void Worker::run() noexcept {
   pthread_setname_np(pthread_self(), "natagg-worker");
-  Failure cause{NATAGG_CLOSED, -1, "the worker was closed"};
+  Failure cause{NATAGG_NO_MEMORY, -1, "out of memory"};  // short enough to need none itself
   try {
-    loop();
-  } catch (const std::bad_alloc&) {
-    cause = {NATAGG_NO_MEMORY, -1, "out of memory"};
-  } catch (const std::exception& error) {
-    cause = {NATAGG_SYSTEM_ERROR, -1, error.what()};
+    try {
+      loop();
+    } catch (const std::bad_alloc&) {
+    } catch (const std::exception& error) {
+      cause = {NATAGG_SYSTEM_ERROR, -1, error.what()};
+    }
+  } catch (const std::bad_alloc&) {  // by the copy of the text
   }
   finish(std::move(cause));
 }
@@ -279,8 +298,8 @@ void Worker::publish() {
     news = true;
   }
   if (state == Stream::State::kFailed && phase_ <= Phase::kReady) {
+    failure_ = describe_failure();  // first, as it may throw
     phase_ = Phase::kFailed;
-    failure_ = describe_failure();
     news = true;
   }
   if (stats_wanted_) {

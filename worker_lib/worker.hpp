@@ -7,6 +7,8 @@
 // next event, and never spins: the cores belong to whoever computes the gradients.
 #pragma once
 
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -37,14 +39,31 @@ struct WorkerStats {
 
 class Worker {
  public:
+  /// A call that another thread's destruction of the worker waits for.
+  class Call {
+   public:
+    explicit Call(Worker& worker);
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call();
+
+   private:
+    Worker& worker_;
+  };
+
   /// Connects; blocks until that has succeeded or failed. Throws Error.
   explicit Worker(const WorkerConfig& config);
 
-  /// shutdown(), then waits for the thread and for callers inside wait() and stats().
+  /// shutdown(), then waits for the thread and for every Call.
   ~Worker();
 
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
+
+  /// The process that connected. After fork() the child has no worker thread, and the mutex and
+  /// all that it guards are as some thread of the parent was just leaving them: the child may call
+  /// this function alone, and not even the destructor.
+  [[nodiscard]] pid_t process() const { return process_; }
 
   /// Requests count up from 1. Throws Error when the worker has failed or is shut down, and when
   /// 65,536 operations are in flight.
@@ -55,7 +74,7 @@ class Worker {
   [[nodiscard]] natagg_status wait(Request request, std::optional<Time> timeout);
 
   /// Ends everything in flight with NATAGG_CLOSED. Does not wait.
-  void shutdown();
+  void shutdown() noexcept;
 
   /// Why the worker failed; status NATAGG_OK while it has not.
   [[nodiscard]] Failure failure() const;
@@ -72,7 +91,7 @@ class Worker {
   [[nodiscard]] natagg_status status_of(Request request) const;  // mutex_ held
 
   // The worker thread.
-  void run();
+  void run() noexcept;
   void loop();
   void receive_arrived();
   void join_new_groups();
@@ -85,6 +104,7 @@ class Worker {
   [[nodiscard]] Failure describe_failure() const;
   [[nodiscard]] WorkerStats collect_stats() const;
 
+  const pid_t process_;
   const Time operation_timeout_;
 
   // The worker thread's own, once it runs; but any thread may wake the transport.
@@ -99,7 +119,8 @@ class Worker {
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // of anything below
   Phase phase_ = Phase::kConnecting;
-  Failure failure_;  // in phases kFailed and kClosed
+  Failure failure_;                                             // in phases kFailed and kClosed
+  Failure closed_{NATAGG_CLOSED, -1, "the worker was closed"};  // for shutdown(), which cannot fail
   std::deque<Submission> queue_;
   Request next_request_ = 1;
   // Requests in progress, and those that failed: the ones in progress when the worker failed or
@@ -109,7 +130,7 @@ class Worker {
   std::uint64_t stats_version_ = 0;
   WorkerStats stats_;
   bool thread_ended_ = false;
-  int callers_ = 0;  // inside wait() or stats()
+  int calls_ = 0;  // that exist
 
   std::thread thread_;  // last: it starts when all else exists
 };

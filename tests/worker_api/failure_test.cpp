@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <thread>
 
 #include "support/loopback_aggregator.hpp"
@@ -180,54 +179,6 @@ TEST(Connecting, ToARunningJobTimesOutSayingSo) {
   EXPECT_NE(std::string(error.what()).find("running"), std::string::npos) << error.what();
 }
 
-TEST(Closing, EndsOperationsInFlightAndReturnsPromptly) {
-  const LoopbackAggregator aggregator(1);
-  std::array<std::vector<float>, 3> values;
-  for (auto& value : values) value.assign(100'000, 1.0F);
-  std::vector<Worker> workers = connect_all(2, {.aggregators = aggregator.address()});
-  std::vector<Request> requests;
-  for (auto& value : values) requests.push_back(workers[0].allreduce_async(value));
-  natagg_status seen = NATAGG_OK;
-  std::atomic<bool> waiting = false;
-  std::thread waiter([&] {
-    waiting = true;
-    seen = error_of([&] { requests[1].wait(); }).status();
-  });
-  while (!waiting) std::this_thread::yield();
-  const auto start = Clock::now();
-  workers[0].shutdown();
-  waiter.join();
-  EXPECT_EQ(seen, NATAGG_CLOSED);
-  for (const Request& request : requests) {
-    EXPECT_EQ(error_of([&] { request.wait(); }).status(), NATAGG_CLOSED);
-  }
-  EXPECT_EQ(error_of([&] { workers[0].allreduce(values[0]); }).status(), NATAGG_CLOSED);
-  workers.clear();
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
-}
-
-TEST(Closing, WithoutShutdownEndsOperationsBeforeTheirMemoryGoes) {
-  const LoopbackAggregator aggregator(1);
-  for (int i = 0; i < 20; ++i) {
-    std::vector<float> values(500'000, 1.0F);
-    Worker worker({.aggregators = aggregator.address()});
-    static_cast<void>(worker.allreduce_async(values));
-  }
-}
-
-TEST(Closing, ReturnsEvenWhenTheAggregatorIsGone) {
-  LoopbackAggregator aggregator(2);
-  std::vector<float> values(1000);
-  Worker worker({.aggregators = aggregator.address()});
-  aggregator.mute();
-  const Request request = worker.allreduce_async(values);
-  const auto start = Clock::now();
-  worker.shutdown();
-  EXPECT_EQ(error_of([&] { request.wait(); }).status(), NATAGG_CLOSED);
-  { const Worker gone = std::move(worker); }
-  EXPECT_LT(Clock::now() - start, std::chrono::seconds(2));
-}
-
 TEST(Arguments, ThatAreWrongLeaveTheWorkerAsItWas) {
   const LoopbackAggregator aggregator(1);
   std::vector<float> values(64, 1.0F);
@@ -286,25 +237,6 @@ TEST(Statistics, OfAnOlderOrNewerProgramRespectTheirSize) {
   EXPECT_EQ(statistics.data_packets, 77U);
   statistics.size = sizeof statistics + 1;
   EXPECT_EQ(natagg_get_statistics(worker.handle(), &statistics), NATAGG_INVALID_ARGUMENT);
-}
-
-/// A signal to the process stays pending when every thread blocks it, the worker's among them.
-TEST(Signals, AreBlockedInTheWorkerThreadAndLeftAloneInTheCallers) {
-  sigset_t usr1;
-  sigemptyset(&usr1);
-  sigaddset(&usr1, SIGUSR1);
-  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, nullptr), 0);
-  const LoopbackAggregator aggregator(1);  // its thread inherits the block
-  ASSERT_EQ(pthread_sigmask(SIG_UNBLOCK, &usr1, nullptr), 0);
-  const Worker worker({.aggregators = aggregator.address()});
-  sigset_t mine;
-  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &usr1, &mine), 0);
-  EXPECT_EQ(sigismember(&mine, SIGUSR1), 0);
-
-  ASSERT_EQ(::kill(::getpid(), SIGUSR1), 0);
-  int signal = 0;
-  EXPECT_EQ(sigwait(&usr1, &signal), 0);
-  EXPECT_EQ(signal, SIGUSR1);
 }
 
 }  // namespace

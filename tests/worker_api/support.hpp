@@ -83,6 +83,12 @@ std::vector<std::uint64_t> bits_of(const std::vector<T>& values) {
   return bits;
 }
 
+/// Chunks that `worker` has sent, each counted once: a busy machine may make it send one again.
+inline std::uint64_t chunks_sent(const Worker& worker) {
+  const natagg_statistics statistics = worker.statistics();
+  return statistics.data_packets - statistics.retransmissions;
+}
+
 /// The Error that `body` throws; none fails the test.
 template <typename Body>
 Error error_of(Body body) {

@@ -147,7 +147,8 @@ std::size_t UdpTransport::send_some(std::span<mmsghdr> messages) {
 
 bool UdpTransport::wait_writable() {
   pollfd writable{.fd = unicast(), .events = POLLOUT, .revents = 0};
-  return ::poll(&writable, 1, kSendPatienceMs) > 0;
+  const int ready = ::poll(&writable, 1, kSendPatienceMs);
+  return ready > 0 || (ready < 0 && errno == EINTR);
 }
 
 std::span<const Incoming> UdpTransport::receive() {

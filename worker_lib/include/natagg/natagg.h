@@ -35,12 +35,27 @@
  * contents of an output buffer are undefined after its operation failed.
  *
  * Threads. Any thread may call any function on a worker at any time, except as natagg_close()
- * says. With several threads that submit, the caller orders the submissions (see Order).
+ * says. With several threads that submit, the caller orders the submissions (see Order). Any
+ * number of threads may wait for or test one request, submitted by whichever: all get the same
+ * answer.
  *
- * Processes. A worker belongs to the process that connected it: after fork() the child has no
- * worker thread and must make no call on the parent's workers, natagg_close() included. Its
- * sockets are closed on exec. All signals are blocked in worker threads. The library writes to no
- * stream, never exits, and keeps no state outside workers.
+ * Ending. natagg_shutdown() aborts: it ends what is in flight and all waits, at once and for good,
+ * and the job's other ranks fail with NATAGG_RANK_LOST if they still need this one. Then the
+ * threads that use the worker are joined, and natagg_close() frees it.
+ *
+ * Processes. A worker belongs to the process that connected it. In a child of fork() every call on
+ * a worker of the parent fails with NATAGG_WRONG_PROCESS, whatever the parent's threads were doing,
+ * and natagg_shutdown() and natagg_close() do nothing: nothing is sent, and the parent's operations
+ * go on. The child's copies of sockets and memory last until it ends or, as the sockets are closed
+ * on exec, until that. It may connect workers of its own.
+ *
+ * Signals. No function may be called from a signal handler. Handlers that interrupt a call change
+ * nothing: it goes on waiting. Worker threads block all signals but those that report a fault of
+ * the thread itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), so handlers run on the
+ * program's own threads. The library causes no SIGPIPE.
+ *
+ * The library writes to no stream, never exits or aborts, throws nothing across this interface, and
+ * keeps no state outside workers.
  */
 #ifndef NATAGG_NATAGG_H
 #define NATAGG_NATAGG_H
@@ -62,8 +77,9 @@ extern "C" {
 
 typedef struct natagg_worker natagg_worker;
 
-/* An operation in flight or past: a plain number with nothing to free. A worker's requests count
- * up from 1 in the order of submission, so 0 never is one. */
+/* An operation in flight or past: a plain number with nothing to free, valid until the worker is
+ * closed, however often it is waited for. A worker's requests count up from 1 in the order of
+ * submission, so 0 never is one. */
 typedef uint64_t natagg_request;
 
 /* The last enumerator of each enum keeps it 32 bits wide, so that any number may be passed and is
@@ -189,16 +205,19 @@ NATAGG_API natagg_status natagg_connect(const natagg_options* options, natagg_wo
  * request has ended. `count` is any number from 0, where the pointers may be NULL, up to 2^56 - 1.
  * At most 65,536 operations of a worker are in flight at a time.
  * Errors, upon which nothing has been submitted and `*request` is 0: NATAGG_INVALID_ARGUMENT,
- * NATAGG_NO_MEMORY, NATAGG_CLOSED, or the status with which the worker failed earlier. */
+ * NATAGG_NO_MEMORY, NATAGG_CLOSED, NATAGG_WRONG_PROCESS, or the status with which the worker failed
+ * earlier. */
 NATAGG_API natagg_status natagg_allreduce_async(natagg_worker* worker, const void* in, void* out,
                                                 uint64_t count, natagg_type type,
                                                 natagg_reduction reduction,
                                                 natagg_request* request);
 
-/* Waits for the end of `request`, for `timeout_us` microseconds at most, or without limit (until
- * its own deadline ends it) when that is negative. NATAGG_OK: the result is in place.
- * NATAGG_IN_PROGRESS: it has not ended yet. NATAGG_INVALID_ARGUMENT: there was no such request.
- * Anything else: it failed so. Waiting again for an ended request gives the same answer. */
+/* Waits for the end of `request`, for `timeout_us` microseconds at most (0: not at all; more than a
+ * year counts as a year), or without limit (until its own deadline ends it) when that is negative.
+ * NATAGG_OK: the result is in place. NATAGG_IN_PROGRESS: it has not ended yet.
+ * NATAGG_INVALID_ARGUMENT: there was no such request. NATAGG_WRONG_PROCESS: see Processes.
+ * Anything else: it failed so. Waiting again for an ended request gives the same answer. The caller
+ * may use the buffers again from when any thread got an answer but NATAGG_IN_PROGRESS. */
 NATAGG_API natagg_status natagg_wait(natagg_worker* worker, natagg_request request,
                                      int64_t timeout_us);
 
@@ -211,13 +230,15 @@ NATAGG_API natagg_status natagg_allreduce(natagg_worker* worker, const void* in,
                                           natagg_reduction reduction);
 
 /* Leaves the job, from any thread and without waiting: operations in flight fail with
- * NATAGG_CLOSED, which ends all waits, and so do later submissions. The worker itself stays
- * valid. Does nothing when called again, or with NULL. */
+ * NATAGG_CLOSED, which ends all waits, and so do later submissions. When the worker had failed
+ * before, its status stays. The worker itself stays valid. Buffers are the caller's again when
+ * natagg_wait() says that their operation has ended. Does nothing when called again, or with
+ * NULL. */
 NATAGG_API void natagg_shutdown(natagg_worker* worker);
 
-/* natagg_shutdown(), then frees the worker once every natagg_wait() in other threads has
- * returned. Takes about half a second at most. No other call on the worker may begin after this
- * one has. Does nothing with NULL. */
+/* natagg_shutdown(), then frees the worker once every call on it in other threads has returned.
+ * Takes about half a second at most, and buffers are the caller's again. No other call on the
+ * worker may begin after this one has. Does nothing with NULL. */
 NATAGG_API void natagg_close(natagg_worker* worker);
 
 /* The status with which the worker failed and, in `buffer`, why, in words that name ranks, chunks,

@@ -20,7 +20,8 @@ typedef enum natagg_status {
   NATAGG_AGGREGATOR_LOST = -6,    /* an aggregator fell silent or restarted */
   NATAGG_CLOSED = -7,             /* the worker was closed with the operation in flight */
   NATAGG_NO_MEMORY = -8,
-  NATAGG_SYSTEM_ERROR = -9        /* a system call failed; the message names it */
+  NATAGG_SYSTEM_ERROR = -9,       /* a system call failed; the message names it */
+  NATAGG_WRONG_PROCESS = -10      /* fork() made this process, its parent connected the worker */
 } natagg_status;
 
 #ifdef __cplusplus

@@ -71,8 +71,9 @@ struct Options {
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
-/// end it. It may be used for as long as the worker is neither closed nor destroyed; moving the
-/// worker does no harm.
+/// end it. Any thread may use it, as often as it likes, for as long as the worker is neither closed
+/// nor destroyed; moving the worker does no harm. A default-constructed one is of no worker:
+/// waiting for it throws Error with NATAGG_INVALID_ARGUMENT.
 class Request {
  public:
   Request() = default;
@@ -81,7 +82,7 @@ class Request {
   /// True when the result is in place, false while it is not; throws Error when it failed.
   [[nodiscard]] bool test() const { return wait(std::chrono::microseconds{0}); }
 
-  /// Waits for at most `timeout` (not negative), then as test().
+  /// Waits for at most `timeout`, then as test(). A negative one is 0, the largest is a year.
   [[nodiscard]] bool wait(std::chrono::microseconds timeout) const;
 
   /// Waits until the result is in place; throws Error when it failed, at its deadline at last.
@@ -96,13 +97,16 @@ class Request {
   natagg_request id_ = 0;
 };
 
-/// One rank of one job. Movable; a moved-from worker can only be assigned to or destroyed.
+/// One rank of one job. Movable; a moved-from worker can be assigned to or destroyed, and all else
+/// throws Error with NATAGG_INVALID_ARGUMENT.
 class Worker {
  public:
   /// Joins the job and waits until all ranks have, for options.connect_timeout at most.
   explicit Worker(const Options& options);
 
   /// Leaves the job. Operations in flight fail with NATAGG_CLOSED; their buffers are free again.
+  /// No other thread may still use the worker or its requests: shutdown() makes them return.
+  /// Does nothing in a child of fork().
   ~Worker() { natagg_close(worker_); }
 
   Worker(Worker&& other) noexcept : worker_(std::exchange(other.worker_, nullptr)) {}
