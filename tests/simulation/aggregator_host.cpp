@@ -11,7 +11,7 @@ namespace {
 constexpr Time kTickInterval = 10 * kMillisecond;
 
 // A shard that still has something to send after so many ticks at one time is spinning.
-constexpr int kMaxTicksAtOnce = 10'000;
+constexpr int kMaxTicksAtOnce = 100;
 
 /// Stands for what the I/O layer knows of a peer; a shard must hand it back.
 std::uint64_t link_of(const proto::Endpoint& endpoint) {
@@ -21,8 +21,13 @@ std::uint64_t link_of(const proto::Endpoint& endpoint) {
 }  // namespace
 
 AggregatorHost::AggregatorHost(const aggregator::ShardConfig& config, std::uint16_t shards,
-                               const proto::Endpoint& first, Time start_time)
-    : config_(config), shard_count_(shards), first_(first), next_tick_(start_time) {
+                               const proto::Endpoint& first, Time start_time,
+                               Invariants& invariants)
+    : config_(config),
+      shard_count_(shards),
+      first_(first),
+      next_tick_(start_time),
+      invariants_(&invariants) {
   start(config.first_epoch);
 }
 
@@ -58,18 +63,27 @@ void AggregatorHost::deliver(const Packet& packet, Time now, Network& network) {
 void AggregatorHost::take(const Packet& packet, Time now, Network& network) {
   const auto shard = static_cast<std::size_t>(packet.to.port - first_.port);
   const aggregator::Peer source{.endpoint = packet.from, .link = link_of(packet.from)};
-  send(shard, shards_[shard].receive(packet.datagram, source, now), now, network);
+  const aggregator::Counters& counters = shards_[shard].counters();
+  const std::uint64_t before = counters[aggregator::Counter::kContributions];
+  const auto outgoing = shards_[shard].receive(packet.datagram, source, clock_.read(now));
+  if (counters[aggregator::Counter::kContributions] != before) {
+    invariants_->contributed(packet.to, packet.from, proto::read_header(packet.datagram));
+  }
+  send(shard, outgoing, now, network);
 }
 
 void AggregatorHost::tick(Time now, Network& network) {
-  next_tick_ = now + kTickInterval;
+  next_tick_ = clock_.when(clock_.read(now) + kTickInterval, now);
   for (const Packet& packet : inbox_) take(packet, now, network);
   inbox_.clear();
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     int ticks = 0;
     for (;;) {
-      const std::span<const aggregator::Outgoing> outgoing = shards_[i].tick(now);
-      if (outgoing.empty()) break;
+      const std::span<const aggregator::Outgoing> outgoing = shards_[i].tick(clock_.read(now));
+      if (outgoing.empty()) {
+        invariants_->after_step(endpoint(i), config_, shards_[i].usage(), outgoing);
+        break;
+      }
       send(i, outgoing, now, network);
       if (++ticks > kMaxTicksAtOnce) {
         violations_.push_back("shard " + std::to_string(i) + " spins in tick()");
@@ -82,7 +96,8 @@ void AggregatorHost::tick(Time now, Network& network) {
 
 void AggregatorHost::send(std::size_t shard, std::span<const aggregator::Outgoing> outgoing,
                           Time now, Network& network) {
-  const proto::Endpoint from{first_.address, static_cast<std::uint16_t>(first_.port + shard)};
+  const proto::Endpoint from = endpoint(shard);
+  invariants_->after_step(from, config_, shards_[shard].usage(), outgoing);
   for (const aggregator::Outgoing& out : outgoing) {
     const auto body = std::as_bytes(out.body);
     datagram_.assign(out.head.begin(), out.head.end());

@@ -10,15 +10,17 @@
 #include <vector>
 
 #include "aggregator/core/shard.hpp"
+#include "simulation/clock.hpp"
+#include "simulation/invariants.hpp"
 #include "simulation/network.hpp"
 
 namespace natagg::simulation {
 
 class AggregatorHost {
  public:
-  /// `config` is every shard's, but for index and shards.
+  /// `config` is every shard's, but for index and shards. `invariants` outlives the host.
   AggregatorHost(const aggregator::ShardConfig& config, std::uint16_t shards,
-                 const proto::Endpoint& first, Time start);
+                 const proto::Endpoint& first, Time start, Invariants& invariants);
 
   void deliver(const Packet& packet, Time now, Network& network);
 
@@ -32,6 +34,13 @@ class AggregatorHost {
   }
   /// Stands still until then, as an operating system deschedules a process; what arrives waits.
   void pause(Time until) { paused_until_ = next_tick_ = until; }
+  /// Its clock is ahead of what it was, from now on.
+  void leap(Time by) { clock_.leap(by); }
+  /// Its clock stands until then, with all that goes by it.
+  void stand(Time now, Time until) {
+    clock_.stand(now, until);
+    next_tick_ = std::max(next_tick_, until);
+  }
   [[nodiscard]] bool alive() const { return alive_; }
   /// Comes back, having forgotten everything.
   void restart(Time now, std::uint32_t first_epoch);
@@ -49,6 +58,9 @@ class AggregatorHost {
   void take(const Packet& packet, Time now, Network& network);
   void send(std::size_t shard, std::span<const aggregator::Outgoing> outgoing, Time now,
             Network& network);
+  [[nodiscard]] proto::Endpoint endpoint(std::size_t shard) const {
+    return {first_.address, static_cast<std::uint16_t>(first_.port + shard)};
+  }
 
   aggregator::ShardConfig config_;
   std::uint16_t shard_count_;
@@ -56,6 +68,8 @@ class AggregatorHost {
   std::vector<aggregator::Shard> shards_;
   std::uint8_t lives_ = 0;
   Time next_tick_;
+  Clock clock_;
+  Invariants* invariants_;
   bool alive_ = true;
   Time paused_until_ = 0;
   std::vector<Packet> inbox_;        // what arrived during a pause

@@ -26,8 +26,9 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 }  // namespace
 
-WorkerHost::WorkerHost(worker::StreamConfig config, const proto::Endpoint& self, Time start)
-    : config_(std::move(config)), self_(self), start_(start) {}
+WorkerHost::WorkerHost(worker::StreamConfig config, const proto::Endpoint& self, Time start,
+                       Invariants& invariants)
+    : config_(std::move(config)), self_(self), start_(start), invariants_(&invariants) {}
 
 void WorkerHost::add_job(Job job) {
   jobs_.push_back(std::move(job));
@@ -56,7 +57,7 @@ Time WorkerHost::next_submission() const {
 Time WorkerHost::next_event(Time now) const {
   if (!alive_) return kNever;
   if (!stream_) return std::max(start_, now);
-  Time next = std::min(stream_->next_event(), next_submission());
+  Time next = std::min(clock_.when(stream_->next_event(), now), next_submission());
   if (!inbox_.empty()) next = std::min(next, inbox_since_);
   next = std::min(next, close_at_);
   if (close_when_done_ && done()) next = now;
@@ -72,22 +73,33 @@ void WorkerHost::run(Time now, Network& network) {
     alive_ = false;
     return;
   }
-  if (!stream_) stream_.emplace(config_, now);
-  while (!inbox_.empty()) {
-    stream_->receive(inbox_.front().datagram, inbox_.front().from, now);
-    inbox_.pop_front();
-  }
+  if (!stream_) stream_.emplace(config_, clock_.read(now));
+  const bool for_time_alone = inbox_.empty() && next_submission() > now;
+  receive(now);
   collect(now);
   submit_due(now);
   if (now >= close_at_ || (close_when_done_ && done())) {
     close_at_ = kNever;
     close_when_done_ = false;
-    stream_->close(now);
+    stream_->close(clock_.read(now));
   }
   transmit(now, network);
   collect(now);
   const std::span<const proto::Endpoint> groups = stream_->groups();
   for (; groups_ < groups.size(); ++groups_) network.subscribe(groups[groups_], self_);
+  const bool due = stream_->next_event() <= clock_.read(now);
+  if (due && due_ && for_time_alone) violation("has something due after a turn for it");
+  due_ = due;
+}
+
+void WorkerHost::receive(Time now) {
+  for (; !inbox_.empty(); inbox_.pop_front()) {
+    const Packet& packet = inbox_.front();
+    const std::uint64_t before = stream_->stats().result_packets;
+    stream_->receive(packet.datagram, packet.from, clock_.read(now));
+    if (stream_->stats().result_packets == before) continue;
+    invariants_->answered(packet.from, self_, proto::read_header(packet.datagram));
+  }
 }
 
 void WorkerHost::submit_due(Time now) {
@@ -98,10 +110,10 @@ void WorkerHost::submit_due(Time now) {
     float* out = buffer.data() + kMargin;
     float* in = job.in_place ? out : out + length + kMargin;
     std::ranges::copy(job.input, in);
-    const Time deadline = job.deadline == kNever ? kNever : now + job.deadline;
+    const Time deadline = job.deadline == kNever ? kNever : clock_.read(now) + job.deadline;
     job.submitted = now;
     const std::uint64_t id = stream_->submit(
-        {.operation = job.operation, .in = in, .out = out, .deadline = deadline}, now);
+        {.operation = job.operation, .in = in, .out = out, .deadline = deadline}, clock_.read(now));
     if (id != submitted_) violation("submission got id " + std::to_string(id));
     ++submitted_;
     collect(now);
@@ -110,7 +122,7 @@ void WorkerHost::submit_due(Time now) {
 
 void WorkerHost::transmit(Time now, Network& network) {
   std::array<worker::Outgoing, 32> batch;
-  while (const std::size_t count = stream_->transmit(now, batch)) {
+  while (const std::size_t count = stream_->transmit(clock_.read(now), batch)) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t bytes = batch[i].datagram.size() + proto::kIpUdpBytes;
       if (bytes > config_.mtu) violation("sends " + std::to_string(bytes) + " bytes of IP");

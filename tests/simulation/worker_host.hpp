@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "simulation/clock.hpp"
+#include "simulation/invariants.hpp"
 #include "simulation/network.hpp"
 #include "worker_lib/core/stream.hpp"
 
@@ -38,11 +40,17 @@ struct Pause {
 
 class WorkerHost {
  public:
-  WorkerHost(worker::StreamConfig config, const proto::Endpoint& self, Time start);
+  /// `invariants` outlives the host.
+  WorkerHost(worker::StreamConfig config, const proto::Endpoint& self, Time start,
+             Invariants& invariants);
 
   /// Appends to the script; call before the job's submit_at.
   void add_job(Job job);
   void add_pause(Pause pause) { pauses_.push_back(pause); }
+  /// Its clock is ahead of what it was, from now on.
+  void leap(Time by) { clock_.leap(by); }
+  /// Its clock stands until then, with all that goes by it.
+  void stand(Time now, Time until) { clock_.stand(now, until); }
   void close_at(Time time) { close_at_ = time; }
   /// Closes as soon as the script has ended.
   void close_when_done() { close_when_done_ = true; }
@@ -72,6 +80,7 @@ class WorkerHost {
  private:
   [[nodiscard]] Time paused_until(Time time) const;
   [[nodiscard]] Time next_submission() const;
+  void receive(Time now);
   void submit_due(Time now);
   void transmit(Time now, Network& network);
   void collect(Time now);
@@ -92,8 +101,11 @@ class WorkerHost {
   Time close_at_ = kNever;
   bool close_when_done_ = false;
   bool alive_ = true;
+  Clock clock_;
+  Invariants* invariants_;
   Time last_run_ = -1;
   int turns_at_once_ = 0;
+  bool due_ = false;  // the last turn left something that was due at once
   std::vector<std::string> violations_;
 };
 

@@ -24,8 +24,10 @@ World::World(const NetworkConfig& config, std::uint64_t seed, std::ostream* trac
 
 AggregatorHost& World::add_aggregator(const aggregator::ShardConfig& config, std::uint16_t shards) {
   const auto number = static_cast<std::uint32_t>(aggregators_.size() + 1);
-  return aggregators_.emplace_back(
-      config, shards, proto::Endpoint{kAggregatorNet + number, proto::kDefaultPort}, now_);
+  invariants_.expect_places(shards);
+  return aggregators_.emplace_back(config, shards,
+                                   proto::Endpoint{kAggregatorNet + number, proto::kDefaultPort},
+                                   now_, invariants_);
 }
 
 std::vector<proto::Endpoint> World::pool() const {
@@ -43,7 +45,8 @@ WorkerHost& World::add_worker(worker::StreamConfig config, Time start) {
 
 WorkerHost& World::add_worker(worker::StreamConfig config, const proto::Endpoint& self,
                               Time start) {
-  return workers_.emplace_back(std::move(config), self, start);
+  invariants_.expect_worker(config.job, config.world, config.window);
+  return workers_.emplace_back(std::move(config), self, start, invariants_);
 }
 
 void World::at(Time time, std::function<void()> action) {
@@ -101,6 +104,13 @@ void World::deliver(Packet packet) {
   }
 }
 
+bool World::runs_its_job(const proto::Endpoint& worker) const {
+  return std::ranges::any_of(workers_, [&](const WorkerHost& host) {
+    return host.self() == worker && host.alive() && host.started() &&
+           host.stream().state() == worker::Stream::State::kReady;
+  });
+}
+
 bool World::workers_done() const {
   return std::ranges::all_of(workers_,
                              [](const WorkerHost& host) { return !host.alive() || host.done(); });
@@ -117,6 +127,7 @@ bool World::aggregators_idle() const {
 
 std::vector<std::string> World::violations() const {
   std::vector<std::string> all = network_.violations();
+  append(all, invariants_.violations());
   for (const WorkerHost& host : workers_) append(all, host.violations());
   for (const AggregatorHost& host : aggregators_) append(all, host.violations());
   return all;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simulation/aggregator_host.hpp"
+#include "simulation/invariants.hpp"
 #include "simulation/network.hpp"
 #include "simulation/worker_host.hpp"
 
@@ -22,6 +23,8 @@ class World {
  public:
   explicit World(const NetworkConfig& config = {}, std::uint64_t seed = 1,
                  std::ostream* trace = nullptr);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   /// Aggregators live at 10.0.0.1 and up, on the default port and the next ones.
   AggregatorHost& add_aggregator(const aggregator::ShardConfig& config, std::uint16_t shards);
@@ -65,12 +68,14 @@ class World {
     }
   };
 
+  [[nodiscard]] bool runs_its_job(const proto::Endpoint& worker) const;
   [[nodiscard]] Time next_event() const;
   void handle_events();
   void deliver(Packet packet);
 
   Time now_ = kSecond;
   Network network_;
+  Invariants invariants_{[this](const proto::Endpoint& worker) { return runs_its_job(worker); }};
   std::deque<AggregatorHost> aggregators_;  // deques, so that references stay valid
   std::deque<WorkerHost> workers_;
   std::priority_queue<Action, std::vector<Action>, std::greater<>> actions_;
