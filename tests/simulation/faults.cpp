@@ -15,7 +15,8 @@ constexpr Time kApart = 4 * kSecond;
 
 Fault draw(Random& random, Kind kind, Time longest, std::size_t aggregators, std::size_t workers) {
   const bool of_worker = kind == Kind::kWorkerPause || kind == Kind::kCrash || kind == Kind::kCut ||
-                         kind == Kind::kDeaf;
+                         kind == Kind::kDeaf || kind == Kind::kWorkerLeap ||
+                         kind == Kind::kWorkerStand;
   return {.kind = kind,
           .at = 0,
           .duration = random.between(0, longest),
@@ -32,7 +33,7 @@ std::vector<Fault> draw_gentle_faults(Random& random, std::size_t aggregators,
   std::vector<bool> dead(aggregators);
   Time at = 0;
   for (Fault& fault : faults) {
-    switch (random.below(living > 1 ? 6 : 5)) {
+    switch (random.below(living > 1 ? 11 : 10)) {
       case 0: fault = draw(random, Kind::kRestart, 800 * kMillisecond, aggregators, workers); break;
       case 1: fault = draw(random, Kind::kPause, 3 * kSecond, aggregators, workers); break;
       case 2:
@@ -40,6 +41,13 @@ std::vector<Fault> draw_gentle_faults(Random& random, std::size_t aggregators,
         break;
       case 3: fault = draw(random, Kind::kCut, 700 * kMillisecond, aggregators, workers); break;
       case 4: fault = draw(random, Kind::kStorm, 500 * kMillisecond, aggregators, workers); break;
+      case 5: fault = draw(random, Kind::kLeap, 5 * kSecond, aggregators, workers); break;
+      case 6: fault = draw(random, Kind::kWorkerLeap, 3 * kSecond, aggregators, workers); break;
+      case 7: fault = draw(random, Kind::kStand, 800 * kMillisecond, aggregators, workers); break;
+      case 8:
+        fault = draw(random, Kind::kWorkerStand, 1'200 * kMillisecond, aggregators, workers);
+        break;
+      case 9: fault = draw(random, Kind::kNoise, kSecond, aggregators, workers); break;
       default:
         fault = draw(random, Kind::kKill, 0, aggregators, workers);
         if (!dead[fault.which]) --living;
@@ -61,7 +69,8 @@ std::vector<Fault> draw_wild_faults(Random& random, std::size_t aggregators, std
   for (Fault& fault : faults) {
     const Kind kind =
         random.pick({Kind::kRestart, Kind::kRestart, Kind::kKill, Kind::kPause, Kind::kWorkerPause,
-                     Kind::kCrash, Kind::kCut, Kind::kDeaf, Kind::kStorm});
+                     Kind::kCrash, Kind::kCut, Kind::kDeaf, Kind::kStorm, Kind::kLeap,
+                     Kind::kWorkerLeap, Kind::kStand, Kind::kWorkerStand, Kind::kNoise});
     const Time longest = random.pick({50, 500, 4'000}) * kMillisecond;
     fault = draw(random, kind, longest, aggregators, workers);
     fault.at = random.between(0, 4 * kSecond);
@@ -103,6 +112,26 @@ void schedule(World& world, const std::vector<Fault>& faults) {
         world.at(end, [&world] { world.network().heal(); });
         break;
       }
+      case Kind::kLeap:
+        world.at(begin, [&world, which, by = fault.duration] { world.aggregator(which).leap(by); });
+        break;
+      case Kind::kWorkerLeap:
+        world.at(begin, [&world, which, by = fault.duration] { world.worker(which).leap(by); });
+        break;
+      case Kind::kStand:
+        world.at(begin, [&world, which, end] { world.aggregator(which).stand(world.now(), end); });
+        break;
+      case Kind::kWorkerStand:
+        world.at(begin, [&world, which, end] { world.worker(which).stand(world.now(), end); });
+        break;
+      case Kind::kNoise: {
+        const NetworkConfig calm = world.network().config();
+        NetworkConfig noise = calm;
+        noise.corruption = 0.1;
+        world.at(begin, [&world, noise] { world.network().configure(noise); });
+        world.at(end, [&world, calm] { world.network().configure(calm); });
+        break;
+      }
       case Kind::kStorm: {
         const NetworkConfig calm = world.network().config();
         NetworkConfig storm = calm;
@@ -119,6 +148,7 @@ void schedule(World& world, const std::vector<Fault>& faults) {
 std::string to_string(const Fault& fault) {
   const auto milliseconds = [](Time time) { return std::to_string(time / kMillisecond) + " ms"; };
   const std::string for_so_long = " for " + milliseconds(fault.duration);
+  const std::string by = " by " + milliseconds(fault.duration);
   const std::string aggregator = "aggregator " + std::to_string(fault.which);
   const std::string worker = "worker " + std::to_string(fault.which);
   const std::string other = " aggregator " + std::to_string(fault.other);
@@ -131,6 +161,11 @@ std::string to_string(const Fault& fault) {
     case Kind::kCrash: return at + worker + " dies";
     case Kind::kCut: return at + worker + " does not reach" + other + for_so_long;
     case Kind::kDeaf: return at + worker + " does not hear" + other + for_so_long;
+    case Kind::kLeap: return at + aggregator + "'s clock leaps" + by;
+    case Kind::kWorkerLeap: return at + worker + "'s clock leaps" + by;
+    case Kind::kStand: return at + aggregator + "'s clock stands" + for_so_long;
+    case Kind::kWorkerStand: return at + worker + "'s clock stands" + for_so_long;
+    case Kind::kNoise: return at + "noise" + for_so_long;
     case Kind::kStorm: return at + "a storm" + for_so_long;
   }
   return at + "nothing";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// Faults drawn from a seed: crashes, restarts, pauses, partitions and storms on the network, at
-// moments of a job that need not be its best.
+// Faults drawn from a seed: crashes, restarts, pauses, clocks gone wrong, partitions, noise and
+// storms on the network, at moments of a job that need not be its best.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,11 @@ struct Fault {
     kCrash,        // it is away for good
     kCut,          // worker `which` and aggregator `other` do not reach each other for `duration`
     kDeaf,         // the worker alone does not hear the aggregator
+    kLeap,         // its clock is suddenly ahead by `duration`
+    kWorkerLeap,   // the clock of worker `which` is
+    kStand,        // the aggregator's clock stands for `duration`, and does not catch up
+    kWorkerStand,  // the worker's does
+    kNoise,        // one packet in ten is altered, for `duration`, where that is to be noticed
     kStorm,        // half of all packets are lost, others are late or doubled, for `duration`
   };
 

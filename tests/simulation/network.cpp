@@ -4,6 +4,7 @@
 #include "simulation/network.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 
 #include "proto/packet.hpp"
@@ -12,6 +13,43 @@ namespace natagg::simulation {
 namespace {
 
 constexpr std::size_t kDefaultMtu = 9000;
+
+/// A part of a datagram: offset and size.
+struct Part {
+  std::size_t offset;
+  std::size_t size;
+};
+
+constexpr Part kMagic{offsetof(proto::Header, magic), sizeof(proto::Header::magic)};
+constexpr Part kJob{offsetof(proto::Header, job), sizeof(proto::Header::job)};
+constexpr Part kEpoch{offsetof(proto::Header, epoch), sizeof(proto::Header::epoch)};
+constexpr Part kRank{offsetof(proto::Header, rank), sizeof(proto::Header::rank)};
+constexpr Part kSlot{offsetof(proto::Header, slot), sizeof(proto::Header::slot)};
+constexpr Part kOperation{offsetof(proto::Header, operation), sizeof(proto::Header::operation)};
+constexpr Part kElement{offsetof(proto::Header, element), sizeof(proto::Header::element)};
+constexpr Part kFingerprint{offsetof(proto::Header, fingerprint),
+                            sizeof(proto::Header::fingerprint)};
+constexpr Part kCount{offsetof(proto::Header, count), sizeof(proto::Header::count)};
+constexpr Part kShift{offsetof(proto::Header, shift), sizeof(proto::Header::shift)};
+
+/// What may be altered although a checksum misses it. A datagram that a checksum catches is lost,
+/// which is another fault. Where a MAC covers the packet, any byte; elsewhere only what its
+/// receiver checks: an altered value of DATA is summed up by anybody's leave.
+Part vulnerable_part(std::span<const std::byte> datagram, Random& random) {
+  if (proto::validate(datagram, proto::Keys::kSome) != proto::Reject::kNone) return kMagic;
+  const proto::Header header = proto::read_header(datagram);
+  if ((header.flags & proto::kFlagAuthenticated) != 0) return {0, datagram.size()};
+  switch (header.type) {
+    case proto::Type::kData:
+      return random.pick({kMagic, kJob, kEpoch, kRank, kSlot, kCount, kShift});
+    case proto::Type::kResult:
+      return random.pick(
+          {kMagic, kJob, kEpoch, kOperation, kElement, kFingerprint, kCount, kShift});
+    case proto::Type::kHeartbeat:
+    case proto::Type::kPending: return random.pick({kMagic, kJob, kEpoch});
+    default: return kMagic;
+  }
+}
 
 /// HELLO and OFFER find out what a path carries; nothing else may exceed it.
 bool probes_path(std::span<const std::byte> datagram) {
@@ -83,7 +121,14 @@ void Network::send_to_host(const proto::Endpoint& from, const proto::Endpoint& t
   }
   const Time arrival = in_order_arrival(from, to, now);
   trace(from, to, datagram, now, "arrives", arrival);
-  launch(from, to, datagram, arrival);
+  if (random_.chance(config_.corruption)) {
+    ++stats_.corrupted;
+    std::vector<std::byte> altered(datagram.begin(), datagram.end());
+    corrupt(altered);
+    launch(from, to, altered, arrival);
+  } else {
+    launch(from, to, datagram, arrival);
+  }
   if (random_.chance(config_.duplication)) {
     ++stats_.duplicated;
     const Time copy = now + config_.delay + random_.between(0, config_.reorder_delay);
@@ -100,6 +145,17 @@ Time Network::in_order_arrival(const proto::Endpoint& from, const proto::Endpoin
   Time& last = last_arrival_[{from, to}];
   last = std::max(last, arrival);
   return last;
+}
+
+/// Changes one to four adjacent bytes.
+void Network::corrupt(std::vector<std::byte>& datagram) {
+  const Part part = vulnerable_part(datagram, random_);
+  if (datagram.size() < part.offset + part.size) return;  // a test's own garbage
+  const std::size_t first = random_.below(part.size);
+  const std::size_t last = std::min(part.size, first + random_.below(4) + 1);
+  for (std::size_t i = first; i < last; ++i) {
+    datagram[part.offset + i] ^= static_cast<std::byte>(random_.between(1, 255));
+  }
 }
 
 void Network::launch(const proto::Endpoint& from, const proto::Endpoint& to,

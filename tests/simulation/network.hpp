@@ -31,6 +31,7 @@ struct NetworkConfig {
   double loss = 0;                        // probability, each datagram and receiver
   double duplication = 0;                 // probability of a second copy
   double reordering = 0;                  // probability of being overtaken
+  double corruption = 0;                  // probability of bytes that no checksum missed
   Time delay = 20 * kMicrosecond;         // one way
   Time jitter = 10 * kMicrosecond;        // at most, on top; keeps the order of a path
   Time reorder_delay = 2 * kMillisecond;  // at most, on top, of a datagram that is overtaken
@@ -48,6 +49,7 @@ struct NetworkStats {
   std::uint64_t multicast = 0;  // of those, to a group
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
+  std::uint64_t corrupted = 0;
   std::uint64_t oversized = 0;  // vanished, because a path cannot carry them
 };
 
@@ -107,6 +109,7 @@ class Network {
 
   void send_to_host(const proto::Endpoint& from, const proto::Endpoint& to,
                     std::span<const std::byte> datagram, Time now);
+  void corrupt(std::vector<std::byte>& datagram);
   void launch(const proto::Endpoint& from, const proto::Endpoint& to,
               std::span<const std::byte> datagram, Time arrival);
   [[nodiscard]] std::size_t path_mtu(const proto::Endpoint& host) const;

@@ -123,6 +123,8 @@ aggregator::ShardConfig shard_config(const Scenario& scenario) {
   aggregator::ShardConfig config;
   config.max_values = scenario.max_values;
   config.max_window = scenario.max_window;
+  config.max_jobs = scenario.max_jobs;
+  config.max_workers = scenario.max_workers;
   config.multicast_address = scenario.multicast ? kMulticastRange : 0;
   config.multicast_port = scenario.multicast ? kMulticastPort : std::uint16_t{0};
   config.first_epoch = scenario.first_epoch;
@@ -130,7 +132,7 @@ aggregator::ShardConfig shard_config(const Scenario& scenario) {
   config.kernels = kernels_named(scenario.aggregator_kernels);
   if (scenario.authenticated) {
     proto::JobKeys keys;
-    for (const std::uint32_t job : {0U, 1U, 257U}) keys.emplace(job, job_key(job));
+    for (const std::uint32_t job : {0U, 1U, 2U, 3U, 4U, 5U, 257U}) keys.emplace(job, job_key(job));
     config.keys = std::make_shared<proto::JobKeys>(std::move(keys));
     config.entropy = entropy(scenario.seed, 0);
   }
@@ -143,37 +145,46 @@ void add_aggregators(World& world, const Scenario& scenario) {
   }
 }
 
+void add_rank(World& world, const Scenario& scenario, std::size_t rank, std::uint32_t job,
+              std::uint64_t instances, Time deadline) {
+  const WorkerPlan& plan = scenario.workers[rank];
+  worker::StreamConfig config = stream_config(scenario, rank, world.pool());
+  config.job = job;
+  if (config.key) {
+    config.key = std::make_shared<proto::JobKey>(job_key(job));
+    config.entropy = entropy(scenario.seed, instances * 1'000'003 + rank);
+  }
+  config.instance = instances * 1'000'003 + rank;
+  if (scenario.connect_within != kNever) {
+    config.connect_deadline = world.now() + plan.start + scenario.connect_within;
+  }
+  WorkerHost& host = world.add_worker(config, world.now() + plan.start);
+  world.network().set_path_mtu(host.self(), plan.path_mtu);
+  if (!plan.hears_multicast) world.network().deafen(host.self());
+  if (plan.pause_from != kNever) {
+    host.add_pause({world.now() + plan.pause_from, world.now() + plan.pause_to});
+  }
+  for (std::size_t i = 0; i < scenario.operations.size(); ++i) {
+    const OperationPlan& operation = scenario.operations[i];
+    Job script;
+    script.operation.length = operation.length;
+    script.operation.type = operation.type;
+    script.operation.reduction = operation.reduction;
+    script.input = input(scenario, i, rank);
+    script.in_place = operation.in_place;
+    script.after_previous = scenario.one_at_a_time;
+    script.deadline = deadline;
+    script.submit_at = world.now() + plan.submit_at[i];
+    host.add_job(std::move(script));
+  }
+  if (scenario.close_early) host.close_when_done();
+}
+
 std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t job,
                         std::uint64_t instances, Time deadline) {
   const std::size_t first = world.workers().size();
   for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
-    const WorkerPlan& plan = scenario.workers[rank];
-    worker::StreamConfig config = stream_config(scenario, rank, world.pool());
-    config.job = job;
-    if (config.key) {
-      config.key = std::make_shared<proto::JobKey>(job_key(job));
-      config.entropy = entropy(scenario.seed, instances * 1'000'003 + rank);
-    }
-    config.instance = instances * 1'000'003 + rank;
-    WorkerHost& host = world.add_worker(config, world.now() + plan.start);
-    world.network().set_path_mtu(host.self(), plan.path_mtu);
-    if (!plan.hears_multicast) world.network().deafen(host.self());
-    if (plan.pause_from != kNever) {
-      host.add_pause({world.now() + plan.pause_from, world.now() + plan.pause_to});
-    }
-    for (std::size_t i = 0; i < scenario.operations.size(); ++i) {
-      const OperationPlan& operation = scenario.operations[i];
-      Job script;
-      script.operation.length = operation.length;
-      script.operation.reduction = operation.reduction;
-      script.input = input(scenario, i, rank);
-      script.in_place = operation.in_place;
-      script.after_previous = scenario.one_at_a_time;
-      script.deadline = deadline;
-      script.submit_at = world.now() + plan.submit_at[i];
-      host.add_job(std::move(script));
-    }
-    if (scenario.close_early) host.close_when_done();
+    add_rank(world, scenario, rank, job, instances, deadline);
   }
   return first;
 }

@@ -42,6 +42,10 @@ void add_aggregators(World& world, const Scenario& scenario);
 std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t job = 1,
                         std::uint64_t instances = 1, Time deadline = kNever);
 
+/// Adds one rank of them.
+void add_rank(World& world, const Scenario& scenario, std::size_t rank, std::uint32_t job,
+              std::uint64_t instances, Time deadline);
+
 /// "rank 2 waits for operation 0; stream state 1", and why it failed if it did.
 [[nodiscard]] std::string what_it_waits_for(const WorkerHost& host);
 

@@ -194,13 +194,14 @@ std::string to_string(const Scenario& scenario) {
   const NetworkConfig& network = scenario.network;
   text << scenario.workers.size() << " workers, " << scenario.aggregators << " x "
        << scenario.shards << " shards, loss " << network.loss << ", duplication "
-       << network.duplication << ", reordering " << network.reordering << ", delay "
-       << network.delay / kMicrosecond << " us, jitter " << network.jitter / kMicrosecond
-       << " us, multicast " << scenario.multicast << '/' << network.multicast << ", values "
-       << scenario.values << " of " << scenario.max_values << ", max window " << scenario.max_window
-       << ", rounding " << static_cast<int>(scenario.rounding) << ", shift " << scenario.shift
-       << ", one at a time " << scenario.one_at_a_time << ", close early " << scenario.close_early
-       << ", authenticated " << scenario.authenticated << ", lengths";
+       << network.duplication << ", reordering " << network.reordering << ", corruption "
+       << network.corruption << ", delay " << network.delay / kMicrosecond << " us, jitter "
+       << network.jitter / kMicrosecond << " us, multicast " << scenario.multicast << '/'
+       << network.multicast << ", values " << scenario.values << " of " << scenario.max_values
+       << ", max window " << scenario.max_window << ", rounding "
+       << static_cast<int>(scenario.rounding) << ", shift " << scenario.shift << ", one at a time "
+       << scenario.one_at_a_time << ", close early " << scenario.close_early << ", authenticated "
+       << scenario.authenticated << ", lengths";
   for (const OperationPlan& operation : scenario.operations) text << ' ' << operation.length;
   for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
     const WorkerPlan& worker = scenario.workers[rank];
@@ -215,10 +216,11 @@ std::string to_string(const Scenario& scenario) {
 }
 
 std::uint64_t story_seeds() {
-  constexpr std::uint64_t kMost = 40;
-  const char* seeds = std::getenv("NATAGG_SIM_SEEDS");
-  if (seeds == nullptr || *seeds == '\0') return kMost;
-  return std::clamp<std::uint64_t>(std::strtoull(seeds, nullptr, 10) / 50, 1, kMost);
+  constexpr std::uint64_t kUsual = 10;
+  const char* text = std::getenv("NATAGG_SIM_SEEDS");
+  if (text == nullptr || *text == '\0') return kUsual;
+  const std::uint64_t seeds = std::strtoull(text, nullptr, 10);
+  return std::max({std::uint64_t{1}, std::min(seeds / 50, kUsual), seeds / 1'000});
 }
 
 }  // namespace natagg::simulation

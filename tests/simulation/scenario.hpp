@@ -27,6 +27,7 @@ enum class Values : std::uint8_t {
 
 struct OperationPlan {
   std::uint64_t length = 0;
+  proto::DataType type = proto::DataType::kFloat32;  // others only where they must not complete
   proto::Reduction reduction = proto::Reduction::kSum;
   Values values = Values::kGradients;
   bool in_place = false;
@@ -52,6 +53,8 @@ struct Scenario {
   std::uint16_t shards = 1;  // of each
   std::uint16_t max_values = 8832;
   std::uint16_t max_window = 256;
+  std::uint16_t max_jobs = 16;
+  std::uint16_t max_workers = 1024;
   bool multicast = false;  // the aggregators offer it
   std::uint32_t first_sequence = 0;
   std::uint32_t first_epoch = 1;
@@ -60,9 +63,10 @@ struct Scenario {
   std::uint32_t first_operation = 0;
   proto::Rounding rounding = proto::Rounding::kStochastic;
   int shift = 0;
-  bool one_at_a_time = false;  // each rank waits for an operation before it submits the next
-  bool authenticated = false;  // the job has a key
-  bool close_early = false;    // each rank leaves as soon as its own operations are done
+  Time connect_within = kNever;  // of each rank's start
+  bool one_at_a_time = false;    // each rank waits for an operation before it submits the next
+  bool authenticated = false;    // the job has a key
+  bool close_early = false;      // each rank leaves as soon as its own operations are done
   std::vector<OperationPlan> operations;
   std::vector<WorkerPlan> workers;
 };
@@ -78,8 +82,8 @@ struct Scenario {
 /// One line.
 [[nodiscard]] std::string to_string(const Scenario& scenario);
 
-/// How many seeds each of the told stories plays: 40, or one in 50 of NATAGG_SIM_SEEDS where that
-/// is less, as it is with sanitizers.
+/// How many seeds each of the told stories plays: one in 1,000 of NATAGG_SIM_SEEDS (default 10,000),
+/// but 10 where one in 50 are as many, and one in 50 where they are fewer, as with sanitizers.
 [[nodiscard]] std::uint64_t story_seeds();
 
 }  // namespace natagg::simulation
