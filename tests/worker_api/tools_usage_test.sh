@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026, the natagg authors
 
-# tools_usage_test.sh NATAGG-ALLREDUCE NATAGG-REPORT: exit statuses and messages without a network.
+# tools_usage_test.sh NATAGG-ALLREDUCE NATAGG-REPORT NATAGG-TRACEGEN NATAGG-REPLAY: exit statuses and
+# messages without a network.
 set -u
 failures=0
 
@@ -18,9 +19,10 @@ expect() {
   esac
 }
 
-allreduce=$1 report=$2
+allreduce=$1 report=$2 tracegen=$3 replay=$4
 odd=$(mktemp)
-trap 'rm -f "$odd"' EXIT
+trace=$(mktemp)
+trap 'rm -f "$odd" "$trace"' EXIT
 printf 1234567 > "$odd"
 expect 0 "--aggregators" "$allreduce" --help
 expect 0 "natagg " "$allreduce" --version
@@ -41,4 +43,22 @@ expect 1 "7 bytes are no whole number of float64" "$allreduce" --aggregators 127
 expect 0 "--result" "$report" --help
 expect 2 "result" "$report" --inputs x
 expect 1 "no-such-file" "$report" --inputs no-such-file --result no-such-file
+expect 0 "--output" "$tracegen" --help
+expect 2 "output" "$tracegen" --world 2
+expect 2 "--rounding is" "$tracegen" --output "$trace" --rounding up
+expect 1 "no-such-file: No such file" "$tracegen" --output "$trace" --input no-such-file
+expect 1 "window is 3, must be" "$tracegen" --output "$trace" --window 3
+expect 1 "cannot write the trace /no/trace" "$tracegen" --output /no/trace
+expect 0 "packets in" "$tracegen" --output "$trace" --count 10000
+expect 0 "--recorded-speed" "$replay" --help
+expect 2 "give a trace" "$replay"
+expect 2 "give --shard or --to" "$replay" "$trace" --shard --to 127.0.0.1
+expect 2 "give --recorded-speed or --rate" "$replay" "$trace" --recorded-speed --rate 5
+expect 2 '"box"' "$replay" "$trace" --to box
+expect 1 "cannot read the trace" "$replay" no-such-file
+expect 1 "cannot read the trace" "$replay" "$odd"
+expect 0 "8 chunks answered, 0 wrong packets, 0 missing" "$replay" "$trace"
+expect 0 '"answers": {"right": 16, "wrong": 0, "missing": 0}' "$replay" "$trace" --json --loop 2
+printf x | dd of="$trace" bs=1 seek=$(($(wc -c < "$trace") - 2000)) conv=notrunc status=none
+expect 1 "RESULT, sequence" "$replay" "$trace"
 exit $failures

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Reads the natagg packets of a capture file, pcap or pcapng, one after the other: a trace of any
+// size takes the memory of one packet. Packets are known by what they hold, on any ports, in both
+// directions; whatever else the file holds is passed over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "proto/endpoint.hpp"
+#include "tools/trace/captured_frame.hpp"
+
+struct pcap;
+
+namespace natagg::tools {
+
+/// Why a trace cannot be read or replayed; names the file and, where there is one, the packet.
+class TraceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct TracePacket {
+  std::uint64_t number = 0;  // in the file, from 1, as capture tools count
+  std::int64_t time = 0;     // ns since 1970
+  proto::Endpoint from;
+  proto::Endpoint to;
+  std::span<const std::byte> datagram;  // valid by proto::validate(); until the next call
+};
+
+class TraceReader {
+ public:
+  /// Throws TraceError where `path` is no capture of a link that is understood.
+  explicit TraceReader(const std::string& path);
+
+  /// Likewise, reading `file` and closing it in the end; `name` is for errors.
+  TraceReader(std::FILE* file, std::string name);
+
+  /// The next natagg packet, or nothing after the last. Throws TraceError for one that no replay
+  /// can take: cut short by the capture, a fragment, authenticated, or not readable.
+  [[nodiscard]] std::optional<TracePacket> next();
+
+  /// Packets so far that are not natagg's.
+  [[nodiscard]] std::uint64_t foreign() const { return foreign_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  struct Close {
+    void operator()(pcap* capture) const;
+  };
+
+  void check_link();
+  [[nodiscard]] bool read_frame();
+  [[nodiscard]] bool take_datagram();
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  std::string name_;
+  std::unique_ptr<pcap, Close> capture_;
+  Link link_ = Link::kEthernet;
+  TracePacket packet_;
+  std::span<const std::byte> rest_;  // of the frame's payload, behind packet_.datagram
+  std::uint64_t foreign_ = 0;
+};
+
+}  // namespace natagg::tools

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+#include "tools/trace/trace_survey.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace natagg::tools {
+
+using proto::Header;
+using proto::Type;
+
+TraceSurvey::TraceSurvey(const std::string& path) : path_(path) {
+  TraceReader reader(path);
+  while (const auto packet = reader.next()) {
+    if (packets_++ == 0) first_time_ = packet->time;
+    last_time_ = std::max(last_time_, packet->time);
+    take(*packet);
+  }
+  foreign_ = reader.foreign();
+  if (packets_ == 0) throw TraceError(path + ": has no natagg packet");
+  if (sessions_.empty()) throw TraceError(path + ": no session becomes ready in it");
+  for (TraceSession& session : sessions_) session.finish(path);
+}
+
+void TraceSurvey::take(const TracePacket& packet) {
+  const Header header = proto::read_header(packet.datagram);
+  switch (header.type) {
+    case Type::kJoin: return on_join(packet, header);
+    case Type::kWelcome: return on_welcome(packet, header);
+    case Type::kData:
+      return session(packet, header, packet.to, std::nullopt).on_data(packet, findings_);
+    case Type::kResult:
+      return session(packet, header, packet.from, std::nullopt).on_result(packet, findings_);
+    case Type::kAbort:
+      if (const auto index = session_of(packet.from, header)) sessions_[*index].on_abort();
+      return;
+    default: return;
+  }
+}
+
+void TraceSurvey::on_join(const TracePacket& packet, const Header& header) {
+  const auto body = proto::read_body<proto::JoinBody>(packet.datagram);
+  const std::uint16_t rank = header.rank.value();
+  const std::uint16_t world = body.world.value();
+  if (rank >= world) return;  // refused
+  const PlaceKey key{packet.to, header.job.value(), body.shard.value()};
+  TraceSession::Joins& joins = joins_[key];
+  // Another world is another job's beginning.
+  if (joins.size() != world) joins.assign(world, {});
+  joins[rank] = {.from = packet.from, .datagram = {packet.datagram.begin(), packet.datagram.end()}};
+  // Captures of several machines that were merged may have it after the first of its session.
+  for (const std::size_t index : open_[key]) sessions_[index].on_join(rank, joins[rank]);
+}
+
+void TraceSurvey::on_welcome(const TracePacket& packet, const Header& header) {
+  const auto body = proto::read_body<proto::WelcomeBody>(packet.datagram);
+  if (body.state != proto::SessionState::kReady || header.epoch.value() == 0) return;
+  session(packet, header, packet.from, body.shard.value()).on_welcome(body);
+}
+
+std::optional<std::size_t> TraceSurvey::session_of(const proto::Endpoint& shard,
+                                                   const Header& header) const {
+  const auto found = by_epoch_.find({shard, header.job.value(), header.epoch.value()});
+  return found == by_epoch_.end() ? std::nullopt : std::optional(found->second);
+}
+
+TraceSession& TraceSurvey::session(const TracePacket& packet, const Header& header,
+                                   const proto::Endpoint& shard,
+                                   std::optional<std::uint16_t> place) {
+  if (const auto index = session_of(shard, header)) return sessions_[*index];
+  const auto refuse = [&](const std::string& why) {
+    throw TraceError(path_ + ": packet " + std::to_string(packet.number) + " is " +
+                     std::string(to_string(header.type)) + " of job " +
+                     std::to_string(header.job.value()) + " epoch " +
+                     std::to_string(header.epoch.value()) + " at " + proto::to_string(shard) + why);
+  };
+  std::vector<PlaceKey> candidates;
+  for (const auto& [key, joins] : joins_) {
+    const auto& [at, job, joined_place] = key;
+    if (at == shard && job == header.job.value() && place.value_or(joined_place) == joined_place) {
+      candidates.push_back(key);
+    }
+  }
+  if (candidates.empty()) {
+    refuse(", and no JOIN of that session is in the trace: begin to record before the ranks start");
+  }
+  if (candidates.size() > 1) {
+    refuse(
+        ", where two places of its pool have joined, and no WELCOME tells which: record both "
+        "directions");
+  }
+  const TraceSession::Joins& joins = joins_[candidates.front()];
+  const std::size_t index = sessions_.size();
+  sessions_.emplace_back(header.job.value(), header.epoch.value(), shard, joins, packet.number);
+  by_epoch_[{shard, header.job.value(), header.epoch.value()}] = index;
+  if (std::ranges::any_of(joins, [](const auto& join) { return join.datagram.empty(); })) {
+    open_[candidates.front()].push_back(index);
+  }
+  if (std::ranges::find(shards_, shard) == shards_.end()) shards_.push_back(shard);
+  return sessions_.back();
+}
+
+std::size_t TraceSurvey::shard_index(const proto::Endpoint& shard) const {
+  return static_cast<std::size_t>(std::ranges::find(shards_, shard) - shards_.begin());
+}
+
+RecordedResults TraceSurvey::recorded() const {
+  RecordedResults sum;
+  for (const TraceSession& session : sessions_) {
+    sum.right += session.recorded().right;
+    sum.wrong += session.recorded().wrong;
+    sum.unchecked += session.recorded().unchecked;
+  }
+  return sum;
+}
+
+std::uint64_t TraceSurvey::complete_chunks() const {
+  std::uint64_t sum = 0;
+  for (const TraceSession& session : sessions_) sum += session.complete_chunks();
+  return sum;
+}
+
+}  // namespace natagg::tools
