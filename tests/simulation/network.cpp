@@ -83,6 +83,7 @@ void Network::send(const proto::Endpoint& from, const proto::Endpoint& to,
                    std::span<const std::byte> datagram, Time now) {
   ++stats_.sent;
   if (recording_) recorded_.push_back({from, to, {datagram.begin(), datagram.end()}});
+  if (tap_.see && tap_.at(from)) tap_.see(now, from, to, datagram);
   if (to.address >> 28 != 0xE) {  // 224.0.0.0/4 is multicast
     send_to_host(from, to, datagram, now);
     return;
@@ -179,9 +180,11 @@ Time Network::next_arrival() const {
 }
 
 Packet Network::take() {
-  const std::size_t index = flights_.top().packet;
+  const auto [arrival, order, index] = flights_.top();
   flights_.pop();
   free_.push_back(index);
+  const Packet& packet = packets_[index];
+  if (tap_.see && tap_.at(packet.to)) tap_.see(arrival, packet.from, packet.to, packet.datagram);
   return std::move(packets_[index]);
 }
 

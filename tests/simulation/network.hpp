@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <ostream>
 #include <queue>
@@ -97,6 +98,15 @@ class Network {
   void record(bool on) { recording_ = on; }
   [[nodiscard]] const std::vector<Packet>& recorded() const { return recorded_; }
 
+  /// What a switch sees at some hosts' ports: what they send, and what arrives for them.
+  struct Tap {
+    std::function<bool(const proto::Endpoint&)> at;
+    std::function<void(Time, const proto::Endpoint& from, const proto::Endpoint& to,
+                       std::span<const std::byte> datagram)>
+        see;
+  };
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+
  private:
   struct Flight {
     Time arrival;
@@ -133,6 +143,7 @@ class Network {
   std::uint64_t order_ = 0;
   NetworkStats stats_;
   std::vector<std::string> violations_;
+  Tap tap_;
   bool recording_ = false;
   std::vector<Packet> recorded_;
 };

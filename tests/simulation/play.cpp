@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "support/reference.hpp"
 
@@ -228,8 +229,22 @@ std::vector<std::string> check_results(World& world, const Scenario& scenario, s
   return violations;
 }
 
-Outcome play(const Scenario& scenario, std::ostream* trace) {
+void capture(World& world, tools::TraceWriter& writer) {
+  const auto at_aggregator = [&world](const proto::Endpoint& endpoint) {
+    return std::ranges::any_of(world.aggregators(),
+                               [&](const AggregatorHost& host) { return host.owns(endpoint); });
+  };
+  const auto write = [&writer](Time now, const proto::Endpoint& from, const proto::Endpoint& to,
+                               std::span<const std::byte> datagram) {
+    writer.write(now, from, to, datagram);
+  };
+  world.network().set_tap({.at = at_aggregator, .see = write});
+}
+
+Outcome play(const Scenario& scenario, std::ostream* trace, const std::string& capture_path) {
   World world(scenario.network, scenario.seed, trace);
+  std::optional<tools::TraceWriter> writer;
+  if (!capture_path.empty()) capture(world, writer.emplace(capture_path));
   const Time begin = world.now();
   add_aggregators(world, scenario);
   const std::size_t first = add_workers(world, scenario);
@@ -266,6 +281,7 @@ Outcome play(const Scenario& scenario, std::ostream* trace) {
                                  " packets sent again without need");
   }
   outcome.multicast = world.network().stats().multicast;
+  if (writer) writer->close();
   return outcome;
 }
 

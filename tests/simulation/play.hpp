@@ -11,6 +11,7 @@
 
 #include "simulation/scenario.hpp"
 #include "simulation/world.hpp"
+#include "tools/trace/trace_writer.hpp"
 
 namespace natagg::simulation {
 
@@ -24,7 +25,13 @@ struct Outcome {
   std::uint64_t multicast = 0;  // datagrams to a group, sent once each
 };
 
-[[nodiscard]] Outcome play(const Scenario& scenario, std::ostream* trace = nullptr);
+/// Prints one line a datagram to `trace`, and writes what the aggregators receive and send to a
+/// capture file for natagg-replay, where they are given.
+[[nodiscard]] Outcome play(const Scenario& scenario, std::ostream* trace = nullptr,
+                           const std::string& capture_path = {});
+
+/// Writes what the world's aggregators receive and send from now on. `writer` outlives the run.
+void capture(World& world, tools::TraceWriter& writer);
 
 /// The key of `job` in scenarios that are authenticated.
 [[nodiscard]] proto::JobKey job_key(std::uint32_t job);

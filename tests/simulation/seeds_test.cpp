@@ -3,7 +3,8 @@
 
 // Thousands of scenarios drawn from seeds. NATAGG_SIM_SEEDS says how many (default 10,000);
 // NATAGG_SIM_PART=i/k plays every k-th of them, from i; NATAGG_SIM_SEED=s plays seed s alone and
-// prints every datagram.
+// prints every datagram. NATAGG_SIM_TRACE=file.pcap makes a trace for natagg-replay of that seed,
+// or of the first that fails.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,6 +25,12 @@ std::optional<std::uint64_t> number_from_environment(const char* name) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return std::nullopt;
   return std::strtoull(text, nullptr, 10);
+}
+
+/// Empty: none is wanted.
+std::string capture_from_environment() {
+  const char* path = std::getenv("NATAGG_SIM_TRACE");
+  return path == nullptr ? "" : path;
 }
 
 struct Part {
@@ -50,7 +57,7 @@ std::string report(std::uint64_t seed, const Scenario& scenario, const Outcome& 
 TEST(Seeds, EveryRankGetsTheReferencesBitsAndNothingIsLeftWaiting) {
   if (const auto seed = number_from_environment("NATAGG_SIM_SEED")) {
     const Scenario scenario = draw(*seed);
-    const Outcome outcome = play(scenario, &std::cout);
+    const Outcome outcome = play(scenario, &std::cout, capture_from_environment());
     std::cout << to_string(scenario) << '\n';
     EXPECT_TRUE(outcome.violations.empty()) << report(*seed, scenario, outcome);
     return;
@@ -66,7 +73,7 @@ TEST(Seeds, EveryRankGetsTheReferencesBitsAndNothingIsLeftWaiting) {
     total.retransmissions += outcome.retransmissions;
     total.multicast += outcome.multicast;
     if (outcome.violations.empty()) continue;
-    ++failures;
+    if (++failures == 1) static_cast<void>(play(scenario, nullptr, capture_from_environment()));
     ADD_FAILURE() << report(seed, scenario, outcome);
   }
   std::cout << total.data_packets << " DATA packets, " << total.retransmissions
