@@ -13,15 +13,23 @@ using proto::Type;
 
 TraceSurvey::TraceSurvey(const std::string& path) : path_(path) {
   TraceReader reader(path);
+  read(reader);
+}
+
+TraceSurvey::TraceSurvey(TraceReader& reader) : path_(reader.name()) {
+  read(reader);
+}
+
+void TraceSurvey::read(TraceReader& reader) {
   while (const auto packet = reader.next()) {
     if (packets_++ == 0) first_time_ = packet->time;
     last_time_ = std::max(last_time_, packet->time);
     take(*packet);
   }
   foreign_ = reader.foreign();
-  if (packets_ == 0) throw TraceError(path + ": has no natagg packet");
-  if (sessions_.empty()) throw TraceError(path + ": no session becomes ready in it");
-  for (TraceSession& session : sessions_) session.finish(path);
+  if (packets_ == 0) throw TraceError(path_ + ": has no natagg packet");
+  if (sessions_.empty()) throw TraceError(path_ + ": no session becomes ready in it");
+  for (TraceSession& session : sessions_) session.finish(path_);
 }
 
 void TraceSurvey::take(const TracePacket& packet) {

@@ -20,6 +20,8 @@ class TraceSurvey {
  public:
   /// Reads the whole trace. Throws TraceError where it cannot be replayed.
   explicit TraceSurvey(const std::string& path);
+  /// Likewise, from a reader that has read nothing yet.
+  explicit TraceSurvey(TraceReader& reader);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const std::vector<TraceSession>& sessions() const { return sessions_; }
@@ -42,6 +44,7 @@ class TraceSurvey {
   using SessionKey = std::tuple<proto::Endpoint, std::uint32_t, std::uint32_t>;  // job, epoch
   using PlaceKey = std::tuple<proto::Endpoint, std::uint32_t, std::uint16_t>;    // job, place
 
+  void read(TraceReader& reader);
   void take(const TracePacket& packet);
   void on_join(const TracePacket& packet, const proto::Header& header);
   void on_welcome(const TracePacket& packet, const proto::Header& header);
