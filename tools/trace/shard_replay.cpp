@@ -37,16 +37,21 @@ std::vector<Shard> make_shards(const TraceSurvey& survey) {
 
 class ShardReplay {
  public:
-  ShardReplay(const TraceSurvey& survey, const Pace& pace, ReplayReport& report)
+  /// Plays the trace once on `shards`, from `begin` in their time on, as jobs from `first_job` on.
+  ShardReplay(const TraceSurvey& survey, const Pace& pace, std::vector<Shard>& shards,
+              std::int64_t begin, std::uint32_t first_job, ReplayReport& report)
       : survey_(survey),
         report_(report),
-        shards_(make_shards(survey)),
+        shards_(shards),
+        offset_(begin - survey.first_time()),
+        first_job_(first_job),
         ledger_(survey),
         pacer_(pace, survey.first_time()),
-        now_(survey.first_time()),
+        now_(begin),
         next_tick_(now_) {}
 
-  void play() {
+  /// Returns the shards' time at the end, when they have forgotten the jobs.
+  std::int64_t play() {
     TraceReader reader(survey_.path());
     while (const auto packet = reader.next()) {
       const proto::Header header = proto::read_header(packet->datagram);
@@ -55,7 +60,7 @@ class ShardReplay {
       const auto session = live ? survey_.session_of(packet->to, header) : std::nullopt;
       if (!session) continue;
       if (const auto due = pacer_.next(packet->time)) wait_until(*due);
-      pass_time(packet->time);
+      pass_time(packet->time + offset_);
       if (!ledger_.live(*session)) form(*session);
       HeldPacket next{.number = packet->number,
                       .from = packet->from,
@@ -68,12 +73,8 @@ class ShardReplay {
     }
     ledger_.finish();
     report_.add(ledger_);
-  }
-
-  void add_counters(std::vector<std::uint64_t>& sums) const {
-    for (const Shard& shard : shards_) {
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += shard.counters().values()[i];
-    }
+    leave();
+    return now_;
   }
 
  private:
@@ -98,6 +99,18 @@ class ShardReplay {
     }
   }
 
+  void leave() {
+    for (std::size_t index = 0; index < survey_.sessions().size(); ++index) {
+      if (!ledger_.live(index)) continue;
+      const TraceSession& session = survey_.sessions()[index];
+      for (std::uint16_t rank = 0; rank < session.world(); ++rank) {
+        static_cast<void>(shard(index).receive(ledger_.control(index, rank, Type::kLeave),
+                                               {.endpoint = session.joins()[rank].from}, now_));
+      }
+    }
+    pass_time(now_ + 2 * kTickInterval);
+  }
+
   /// The bytes of a datagram, without the padding; valid until the next call.
   std::span<const std::byte> whole(const Outgoing& outgoing) {
     const auto body = std::as_bytes(outgoing.body);
@@ -108,7 +121,7 @@ class ShardReplay {
 
   void form(std::size_t index) {
     const TraceSession& session = survey_.sessions()[index];
-    const auto job = static_cast<std::uint32_t>(index + 1);
+    const std::uint32_t job = first_job_ + static_cast<std::uint32_t>(index);
     std::string refusal = "the shard does not answer";
     for (std::uint16_t rank = 0; rank < session.world(); ++rank) {
       const auto join = ledger_.join(index, rank, job, rank + 1U);
@@ -171,7 +184,9 @@ class ShardReplay {
 
   const TraceSurvey& survey_;
   ReplayReport& report_;
-  std::vector<Shard> shards_;
+  std::vector<Shard>& shards_;
+  std::int64_t offset_;  // from the trace's time to the shards'
+  std::uint32_t first_job_;
   ReplayLedger ledger_;
   Pacer pacer_;
   std::int64_t now_;
@@ -187,19 +202,21 @@ ReplayReport replay_into_shards(const TraceSurvey& survey, const Pace& pace, std
   report.target = std::to_string(survey.shards().size()) + " shards in this process, kernels " +
                   std::string(default_kernels().name);
   report.latency_meaning = "a packet in the shard";
-  std::vector<std::uint64_t> counters(aggregator::kCounters.size());
+  std::vector<Shard> shards = make_shards(survey);
+  std::int64_t now = survey.first_time();
+  std::uint32_t job = 1;
   const std::int64_t begin = monotonic_ns();
   const std::uint64_t begin_ticks = ticks();
   for (; report.loops < loops; ++report.loops) {
-    ShardReplay replay(survey, pace, report);
-    replay.play();
-    replay.add_counters(counters);
+    now = ShardReplay(survey, pace, shards, now, job, report).play();
+    job += static_cast<std::uint32_t>(survey.sessions().size());
   }
   report.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
   report.ticks_per_second = static_cast<double>(ticks() - begin_ticks) / report.seconds;
   report.busy_seconds = static_cast<double>(report.ticks) / report.ticks_per_second;
   for (const aggregator::CounterInfo& info : aggregator::kCounters) {
-    const std::uint64_t count = counters[static_cast<std::size_t>(info.counter)];
+    std::uint64_t count = 0;
+    for (const Shard& shard : shards) count += shard.counters()[info.counter];
     if (count != 0) report.counters.emplace_back(info.name, count);
   }
   return report;

@@ -12,7 +12,7 @@
 
 namespace natagg::tools {
 
-/// Plays it `loops` times, on new shards each time. Throws TraceError.
+/// Plays it `loops` times, each as new jobs. Throws TraceError.
 [[nodiscard]] ReplayReport replay_into_shards(const TraceSurvey& survey, const Pace& pace,
                                               std::uint64_t loops);
 
