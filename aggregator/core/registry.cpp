@@ -304,7 +304,7 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
   }
   if (job == nullptr) {
     if (claim.members == 0) {
-      if (auto refusal = compare_pool(header.job.value(), terms)) {
+      if (auto refusal = compare_pool(header.job.value(), terms, now)) {
         return refuse(header, source, instance, *refusal, body.shard);
       }
     }
@@ -556,15 +556,16 @@ Job* Registry::find_job(std::uint32_t id, std::uint16_t place) {
 }
 
 /// A new job has this shard at one place only: another in a JOIN means another list of aggregators.
-std::optional<Refusal> Registry::compare_pool(std::uint32_t id, const Terms& terms) const {
-  for (const Job& job : jobs_) {
+std::optional<Refusal> Registry::compare_pool(std::uint32_t id, const Terms& terms, Time now) {
+  for (Job& job : jobs_) {
     if (job.id != id) continue;
     if (job.running && job.running->whole() && job.running->claimed() == 0) {
       return Refusal{RefuseReason::kJobRunning, terms.world, job.running->terms().world};
     }
     // One that nobody has joined is about to be dropped.
     if (job.forming && !job.forming->deserted() && job.forming->claimed() == 0) {
-      return job.forming->compare(terms);
+      const auto difference = job.forming->compare(terms);
+      return difference ? std::optional(job.forming->contest(*difference, now)) : std::nullopt;
     }
   }
   return std::nullopt;

@@ -101,7 +101,7 @@ class Registry {
   [[nodiscard]] std::uint32_t take_epoch();
   [[nodiscard]] proto::Endpoint group_of(std::uint32_t job, const Terms& terms) const;
   [[nodiscard]] Job* find_job(std::uint32_t id, std::uint16_t place);
-  [[nodiscard]] std::optional<Refusal> compare_pool(std::uint32_t id, const Terms& terms) const;
+  [[nodiscard]] std::optional<Refusal> compare_pool(std::uint32_t id, const Terms& terms, Time now);
 
   const ShardConfig& config_;
   const Kernels& kernels_;

@@ -11,6 +11,12 @@
 namespace natagg::aggregator {
 namespace {
 
+// Longer than between two JOINs of a rank, though one be lost.
+constexpr Time kContest = 200'000'000;
+
+// A JOIN that was under way when its sender ended arrives in less.
+constexpr Time kStray = 20'000'000;
+
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
@@ -60,13 +66,13 @@ std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance,
                                      Time now, Time timeout) {
   // The rank is one of the world that this JOIN names.
   if (terms.world != terms_.world) {
-    return Refusal{proto::RefuseReason::kWorld, terms.world, terms_.world};
+    return contest({proto::RefuseReason::kWorld, terms.world, terms_.world}, now);
   }
   Member& m = members_[rank];
   if (m.joined && m.instance != instance && now - m.last_heard < timeout) {
     return Refusal{proto::RefuseReason::kRankTaken, rank, m.peer.endpoint.address};
   }
-  if (auto refusal = compare(terms)) return refusal;
+  if (const auto refusal = compare(terms)) return contest(*refusal, now);
   for (const Member& other : members_) {
     if (&other != &m && other.joined && !other.claim.fits(claim)) {
       return Refusal{proto::RefuseReason::kJobRunning, terms.world, terms_.world};
@@ -89,6 +95,16 @@ std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance,
        .gone = false,
        .hears_multicast = hears_multicast};
   return std::nullopt;
+}
+
+Refusal Session::contest(const Refusal& difference, Time now) {
+  if (!contested_since_ || now - contested_ > kContest) contested_since_ = now;
+  contested_ = now;
+  const bool alive = std::any_of(members_.begin(), members_.end(), [this](const Member& m) {
+    return m.joined && m.last_heard - *contested_since_ > kStray;
+  });
+  if (alive) return difference;
+  return {proto::RefuseReason::kJobRunning, terms_.world, terms_.world};
 }
 
 void Session::evict_silent(Time now, Time timeout) {

@@ -72,6 +72,11 @@ class Session {
   /// How `terms` differ from this session's, beyond what is negotiable.
   [[nodiscard]] std::optional<Refusal> compare(const Terms& terms) const;
 
+  /// What to answer a JOIN whose terms differ as `difference` says: that they do only when a rank
+  /// has been heard since somebody first asked for others. Those of an earlier job that ended while
+  /// it formed may still be here; until they are evicted it is "job running", which passes.
+  [[nodiscard]] Refusal contest(const Refusal& difference, Time now);
+
   /// Frees the ranks of those not heard within `timeout`.
   void evict_silent(Time now, Time timeout);
 
@@ -175,6 +180,8 @@ class Session {
   Time full_since_ = 0;
   Time probed_ = 0;
   Time called_ = 0;
+  std::optional<Time> contested_since_;
+  Time contested_ = 0;  // last
   std::vector<Member> members_;
   std::vector<Peer> everybody_;
   std::vector<Peer> hearing_group_;

@@ -18,6 +18,7 @@ using proto::SessionState;
 using proto::WelcomeBody;
 
 constexpr std::uint8_t kOne = 50;
+constexpr Time kRound = 50'000'000;  // between two JOINs of a worker
 
 class JoiningTest : public ShardFixture {
  protected:
@@ -113,6 +114,9 @@ TEST_F(JoiningTest, AgreesOnTheLeastValuesAndWindowProposed) {
 
 TEST_F(JoiningTest, RefusesAnotherPinnedNumberOfValuesWithBothNumbers) {
   join(0, {.values = 1408, .flags = proto::kJoinValuesPinned});
+  join(1, {.values = 256});
+  now += kRound;
+  join(0, {.values = 1408, .flags = proto::kJoinValuesPinned});
   expect_refused(join(1, {.values = 256}), RefuseReason::kValues, 256, 1408);
   expect_refused(join(1, {.values = 256, .flags = proto::kJoinValuesPinned}), RefuseReason::kValues,
                  256, 1408);
@@ -121,16 +125,34 @@ TEST_F(JoiningTest, RefusesAnotherPinnedNumberOfValuesWithBothNumbers) {
 
 TEST_F(JoiningTest, RefusesTermsThatDifferFromTheJobs) {
   join(0, {});
+  join(1, {.world = 3});
+  now += kRound;
+  join(0, {});
   expect_refused(join(1, {.world = 3}), RefuseReason::kWorld, 3, 2);
   expect_refused(join(1, {.seed = 6}), RefuseReason::kSeed, 6, 5);
   expect_refused(join(1, {.rounding = 0}), RefuseReason::kRounding, 0, 1);
   expect_refused(join(1, {.shift = -3}), RefuseReason::kShift, static_cast<std::uint64_t>(-3), 0);
   expect_refused(join(1, {.shards = 2}), RefuseReason::kPool, 2, 1);
-  EXPECT_EQ(count(Counter::kRefusals), 5U);
+  EXPECT_EQ(count(Counter::kRefusals), 6U);
   EXPECT_EQ(join(1, {})[0].body<WelcomeBody>().state, SessionState::kReady);
 }
 
+TEST_F(JoiningTest, AJobThatEndedWhileItFormedDoesNotFailItsSuccessorOfOtherTerms) {
+  join(0, {});
+  for (Time waited = 0; waited < config().forming_timeout; waited += kRound) {
+    expect_refused(join(0, {.world = 1, .instance = 77, .seed = 6}), RefuseReason::kJobRunning, 2,
+                   2);
+    now += kRound;
+  }
+  EXPECT_TRUE(shard.tick(now).empty());
+  EXPECT_EQ(join(0, {.world = 1, .instance = 77, .seed = 6})[0].body<WelcomeBody>().state,
+            SessionState::kReady);
+}
+
 TEST_F(JoiningTest, RefusesARankBeyondTheFormingWorldEvenFromOneWhoClaimsALargerWorld) {
+  join(0, {.world = 2});
+  join(15, {.world = 16});
+  now += kRound;
   join(0, {.world = 2});
   expect_refused(join(15, {.world = 16}), RefuseReason::kWorld, 16, 2);
   EXPECT_EQ(join(1, {.world = 2})[0].body<WelcomeBody>().state, SessionState::kReady);

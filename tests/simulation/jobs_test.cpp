@@ -225,14 +225,6 @@ std::string play_replacement(std::uint64_t seed) {
   add_aggregators(world, before);
   const std::size_t second = add_workers(world, neighbour, 2, 2, kDeadline);
   const std::size_t first = add_workers(world, before, 1, 1, kDeadline);
-  const auto ready = [&] {
-    for (std::size_t rank = 0; rank < before.workers.size(); ++rank) {
-      const WorkerHost& host = world.worker(first + rank);
-      if (!host.started() || host.stream().state() != worker::Stream::State::kReady) return false;
-    }
-    return true;
-  };
-  world.run_until(ready, world.now() + kDeadline);
   world.run_for(change);
   for (std::size_t rank = 0; rank < before.workers.size(); ++rank) {
     WorkerHost& host = world.worker(first + rank);
