@@ -35,7 +35,8 @@ std::string addresses(Input& input) {
     const std::size_t kind = input.byte();
     if (!text.empty()) text += ',';
     text += "10.0." + std::to_string(kind % 4) + "." + std::to_string(1 + kind / 64);
-    if ((kind & 4) != 0) text += ":" + std::to_string(input.take(2));
+    // One by one: GCC 12 sees an overlap in "literal" + temporary (its bug 105651).
+    if ((kind & 4) != 0) text.append(":").append(std::to_string(input.take(2)));
     if ((kind & 0x38) == 0) {
       for (const std::uint8_t byte : input.bytes(kind % 8)) text += static_cast<char>(byte);
     }
