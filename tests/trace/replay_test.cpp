@@ -274,7 +274,9 @@ TEST_F(Replay, SaysWhichLiveAnswersAreWrong) {
   const TraceSurvey survey(path_.string());
   ReplayLedger ledger(survey);
   ledger.set_live(0, {.job = 5, .epoch = 9, .first_sequence = 100});
-  const auto& [sequence, chunk] = *survey.sessions()[0].chunks().begin();
+  const auto& first = *survey.sessions()[0].chunks().begin();
+  const std::uint32_t sequence = first.first;
+  const TraceChunk& chunk = first.second;
   proto::Header header = proto::make_header(Type::kResult);
   header.job = proto::Be32{5};
   header.epoch = proto::Be32{9};
