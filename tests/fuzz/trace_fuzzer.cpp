@@ -22,8 +22,10 @@ using tools::TracePacket;
 using tools::TraceReader;
 
 void append(std::vector<std::uint8_t>& bytes, std::uint64_t number, std::size_t size) {
-  const auto* begin = reinterpret_cast<const std::uint8_t*>(&number);  // this machine's order
-  bytes.insert(bytes.end(), begin, begin + size);
+  // This machine's order, byte by byte: GCC 12 sees an overflow in an insertion.
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes.push_back(reinterpret_cast<const std::uint8_t*>(&number)[i]);
+  }
 }
 
 /// A capture of packets that look like natagg's but for what the input changes.
