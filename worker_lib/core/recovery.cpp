@@ -10,7 +10,8 @@
 namespace natagg::worker {
 
 std::optional<Failure> Recovery::watch(Time now) {
-  for (std::uint16_t place = 0; place < channels_.size(); ++place) {
+  const auto places = static_cast<std::uint16_t>(channels_.size());
+  for (std::uint16_t place = 0; place < places; ++place) {
     // What was never ready has the connect deadline.
     if (!channels_[place]) continue;
     if (auto failure = watch(place, now)) return failure;
@@ -90,7 +91,8 @@ std::optional<std::uint16_t> Recovery::next_move(std::uint16_t place, Time now) 
 }
 
 bool Recovery::is_silent(std::size_t aggregator, Time now) const {
-  for (std::uint16_t place = 0; place < joinings_.size(); ++place) {
+  const auto places = static_cast<std::uint16_t>(joinings_.size());
+  for (std::uint16_t place = 0; place < places; ++place) {
     if (pool_.aggregator(place, joinings_[place].moves()) == aggregator &&
         quiet(place, now) >= config_.failover_timeout / 2) {
       return true;
