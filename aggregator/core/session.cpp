@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proto/serial.hpp"
+#include "proto/splitmix.hpp"
 
 namespace natagg::aggregator {
 namespace {
@@ -16,13 +17,6 @@ constexpr Time kContest = 200'000'000;
 
 // A JOIN that was under way when its sender ended arrives in less.
 constexpr Time kStray = 20'000'000;
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
 
 }  // namespace
 
@@ -215,7 +209,7 @@ std::uint16_t Session::missing() const {
 std::uint64_t Session::members_digest() const {
   std::uint64_t digest = 0;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
-    if (members_[rank].joined) digest += mix(members_[rank].instance + mix(rank + 1));
+    if (members_[rank].joined) digest += proto::mix(members_[rank].instance + proto::mix(rank + 1));
   }
   return digest;
 }

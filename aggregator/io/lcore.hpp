@@ -62,7 +62,7 @@ class Lcore {
   Shard shard_;
   HandoffSender handoff_;
   Transmitter transmitter_;
-  Loss loss_;
+  proto::Loss loss_;
   Idle idle_;
   Clock clock_;
   Time now_ = 0;

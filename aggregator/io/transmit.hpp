@@ -18,8 +18,8 @@
 #include "aggregator/io/handoff.hpp"
 #include "aggregator/io/host.hpp"
 #include "aggregator/io/io_counters.hpp"
-#include "aggregator/io/loss.hpp"
 #include "aggregator/io/port.hpp"
+#include "proto/loss.hpp"
 
 namespace natagg::aggregator::io {
 
@@ -59,7 +59,7 @@ class Transmitter {
   const TransmitConfig config_;
   const Offload offload_;
   IoCounters& counters_;
-  Loss loss_;
+  proto::Loss loss_;
   std::array<rte_mbuf*, kBurst> pending_;
   std::uint16_t count_ = 0;
 };

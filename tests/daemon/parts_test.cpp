@@ -8,7 +8,6 @@
 
 #include "aggregator/core/counters.hpp"
 #include "aggregator/io/idle.hpp"
-#include "aggregator/io/loss.hpp"
 #include "aggregator/io/published.hpp"
 #include "aggregator/io/virtual_device.hpp"
 #include "aggregator/report.hpp"
@@ -18,31 +17,6 @@ namespace {
 
 using namespace aggregator;
 using namespace aggregator::io;
-
-TEST(Loss, IsAsProbableAsAskedAndTheSameForTheSameSeed) {
-  Loss loss(0.05, 7);
-  Loss same(0.05, 7);
-  Loss other(0.05, 8);
-  int lost = 0;
-  int differences = 0;
-  for (int i = 0; i < 100'000; ++i) {
-    const bool drawn = loss.draw();
-    EXPECT_EQ(same.draw(), drawn);
-    differences += other.draw() != drawn;
-    lost += drawn;
-  }
-  EXPECT_NEAR(lost, 5000, 5 * 69);  // 5 standard deviations
-  EXPECT_GT(differences, 5000);
-}
-
-TEST(Loss, OfZeroLosesNothingAndOfOneAll) {
-  Loss none(0, 7);
-  Loss all(1, 7);
-  for (int i = 0; i < 1000; ++i) {
-    EXPECT_FALSE(none.draw());
-    EXPECT_TRUE(all.draw());
-  }
-}
 
 TEST(Idle, PoliteNapsLongerAndLongerUntilThereIsWork) {
   Idle idle(true);

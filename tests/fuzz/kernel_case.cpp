@@ -7,16 +7,10 @@
 
 #include "input.hpp"
 #include "proto/nat8.hpp"
+#include "proto/splitmix.hpp"
 
 namespace natagg::fuzz {
 namespace {
-
-/// The finaliser of SplitMix64: few data bytes give many different elements.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58'476D'1CE4'E5B9;
-  x = (x ^ x >> 27) * 0x94D0'49BB'1331'11EB;
-  return x ^ x >> 31;
-}
 
 /// The `width` upper bits of the least f with f + R >= 1, or of one just beside it.
 std::uint64_t aimed(std::uint64_t fraction, int width, std::uint64_t random) {
@@ -143,7 +137,7 @@ void parse(std::span<const std::uint8_t> input, Case& result) {
       raw = raw << 8 | data[at];
       if (++at == data.size()) at = 0;
     }
-    const std::uint64_t random = mix(raw + 0x9E37'79B9'7F4A'7C15 * (i + 1));
+    const std::uint64_t random = proto::mix(raw + 0x9E37'79B9'7F4A'7C15 * (i + 1));
     if (takes_bytes(result.target)) {
       result.byte[i] = result.target == Target::kScan && !shape
                            ? static_cast<std::uint8_t>(raw)

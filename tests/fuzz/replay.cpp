@@ -19,6 +19,8 @@
 #include <iterator>
 #include <vector>
 
+#include "proto/splitmix.hpp"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
@@ -43,21 +45,14 @@ void run(const std::uint8_t* data, std::size_t size) {
   LLVMFuzzerTestOneInput(data, size);
 }
 
-std::uint64_t next(std::uint64_t& state) {
-  std::uint64_t x = state += 0x9E37'79B9'7F4A'7C15;  // SplitMix64
-  x = (x ^ x >> 30) * 0xBF58'476D'1CE4'E5B9;
-  x = (x ^ x >> 27) * 0x94D0'49BB'1331'11EB;
-  return x ^ x >> 31;
-}
-
 void replay_random(std::uint64_t inputs, std::uint64_t seed, std::size_t most) {
   std::vector<std::uint8_t> bytes(most + 8);
-  std::uint64_t state = seed;
+  natagg::proto::SplitMix64 random(seed);
   for (std::uint64_t n = 0; n < inputs; ++n) {
-    const std::size_t size = most - next(state) % (most / 2 + 1);
+    const std::size_t size = most - random.next() % (most / 2 + 1);
     for (std::size_t i = 0; i < size; i += 8) {
-      const std::uint64_t random = next(state);
-      __builtin_memcpy(&bytes[i], &random, sizeof(random));
+      const std::uint64_t eight = random.next();
+      __builtin_memcpy(&bytes[i], &eight, sizeof(eight));
     }
     run(bytes.data(), size);
   }

@@ -42,31 +42,6 @@ TEST(ReceiveBudget, AsksForEnough) {
   }
 }
 
-TEST(LossModel, LosesTheSameDatagramsForTheSameSeed) {
-  LossModel a(0.3, 7);
-  LossModel b(0.3, 7);
-  LossModel other(0.3, 8);
-  int differ = 0;
-  int lost = 0;
-  for (int i = 0; i < 10'000; ++i) {
-    const bool lose = a.lose();
-    EXPECT_EQ(lose, b.lose());
-    lost += lose ? 1 : 0;
-    differ += lose != other.lose() ? 1 : 0;
-  }
-  EXPECT_NEAR(lost, 3000, 5 * 46);  // 5 standard deviations
-  EXPECT_GT(differ, 1000);
-}
-
-TEST(LossModel, LosesNothingAtZeroAndEverythingAtOne) {
-  LossModel none(0, 1);
-  LossModel all(1, 1);
-  for (int i = 0; i < 1000; ++i) {
-    EXPECT_FALSE(none.lose());
-    EXPECT_TRUE(all.lose());
-  }
-}
-
 /// Two sockets of 127.0.0.1 that know each other.
 class UdpTest : public ::testing::Test {
  protected:

@@ -7,44 +7,26 @@
 
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "proto/loss.hpp"
 #include "worker_lib/transport/transport.hpp"
 
 namespace natagg::worker {
-
-/// A seeded sequence of decisions.
-class LossModel {
- public:
-  /// `probability` is from 0 to 1.
-  LossModel(double probability, std::uint64_t seed) : probability_(probability), random_(seed) {}
-
-  [[nodiscard]] bool lose() {
-    // 53 random bits, exact in a double: uniform in [0, 1).
-    return static_cast<double>(random_() >> 11) * 0x1p-53 < probability_;
-  }
-
- private:
-  double probability_;
-  std::mt19937_64 random_;
-};
 
 class LossyTransport final : public Transport {
  public:
   LossyTransport(std::unique_ptr<Transport> inner, double transmit_loss, double receive_loss,
                  std::uint64_t seed)
-      : inner_(std::move(inner)),
-        transmit_(transmit_loss, seed),
-        receive_(receive_loss, seed + 0x9E3779B97F4A7C15) {}  // another sequence for this way
+      : inner_(std::move(inner)), transmit_(transmit_loss, seed), receive_(receive_loss, ~seed) {}
 
   bool join(const proto::Endpoint& group) override { return inner_->join(group); }
 
   void send(std::span<const Outgoing> datagrams) override {
     outgoing_.clear();
     for (const Outgoing& datagram : datagrams) {
-      if (!transmit_.lose()) outgoing_.push_back(datagram);
+      if (!transmit_.draw()) outgoing_.push_back(datagram);
     }
     losses_ += datagrams.size() - outgoing_.size();
     inner_->send(outgoing_);
@@ -58,7 +40,7 @@ class LossyTransport final : public Transport {
       const std::span<const Incoming> batch = inner_->receive();
       if (batch.empty()) return {};
       for (const Incoming& datagram : batch) {
-        if (!receive_.lose()) incoming_.push_back(datagram);
+        if (!receive_.draw()) incoming_.push_back(datagram);
       }
       losses_ += batch.size() - incoming_.size();
     }
@@ -78,8 +60,8 @@ class LossyTransport final : public Transport {
   static constexpr int kBatches = 64;
 
   std::unique_ptr<Transport> inner_;
-  LossModel transmit_;
-  LossModel receive_;
+  proto::Loss transmit_;
+  proto::Loss receive_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   std::uint64_t losses_ = 0;

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "proto/splitmix.hpp"
+
 namespace natagg::statistics {
 
 inline constexpr double kMostStandardErrors = 5;
@@ -58,21 +60,8 @@ class Report {
   std::uint64_t values_ = 0;
 };
 
-/// SplitMix64: the inputs' own randomness, unrelated to Philox.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t next() {
-    std::uint64_t x = state_ += 0x9E37'79B9'7F4A'7C15;
-    x = (x ^ x >> 30) * 0xBF58'476D'1CE4'E5B9;
-    x = (x ^ x >> 27) * 0x94D0'49BB'1331'11EB;
-    return x ^ x >> 31;
-  }
-
- private:
-  std::uint64_t state_;
-};
+/// The inputs' own randomness, unrelated to Philox.
+using Random = proto::SplitMix64;
 
 // Each section uses about `values` values.
 void encoding(std::uint64_t values, Report& report);
