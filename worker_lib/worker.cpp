@@ -265,7 +265,7 @@ void Worker::take_requests() {
     close = phase_ == Phase::kClosed;
   }
   // The stream numbers operations as the worker does, but from 0.
-  for (const Submission& submission : queue) stream_->submit(submission, now());
+  for (const Submission& submission : queue) stream_->submit(submission);
   if (close && !closing_since_) {
     closing_since_ = now();
     stream_->close(*closing_since_);

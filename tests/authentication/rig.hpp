@@ -136,8 +136,7 @@ class Rig {
     static_cast<void>(streams[rank]->submit({.operation = {.length = length},
                                              .in = buffers[rank].data(),
                                              .out = buffers[rank].data(),
-                                             .deadline = worker::kNever},
-                                            now));
+                                             .deadline = worker::kNever}));
   }
 
   void close() {

@@ -53,8 +53,7 @@ void StreamWitness::submit(std::size_t length, Time timeout) {
   const std::uint64_t id = stream_.submit({.operation = {.length = length},
                                            .in = operation->values.data(),
                                            .out = operation->values.data(),
-                                           .deadline = now_ + timeout},
-                                          now_);
+                                           .deadline = now_ + timeout});
   require(id == operations_.size(), "ids count up from 0");
   operations_.push_back(std::move(operation));
   collect();

@@ -112,8 +112,8 @@ void WorkerHost::submit_due(Time now) {
     std::ranges::copy(job.input, in);
     const Time deadline = job.deadline == kNever ? kNever : clock_.read(now) + job.deadline;
     job.submitted = now;
-    const std::uint64_t id = stream_->submit(
-        {.operation = job.operation, .in = in, .out = out, .deadline = deadline}, clock_.read(now));
+    const std::uint64_t id =
+        stream_->submit({.operation = job.operation, .in = in, .out = out, .deadline = deadline});
     if (id != submitted_) violation("submission got id " + std::to_string(id));
     ++submitted_;
     collect(now);

@@ -318,14 +318,14 @@ TEST_F(RunningTest, FlagsPacketsWithSpecials) {
   connect();
   in = {1.0F, std::numeric_limits<float>::infinity()};
   out.resize(2);
-  stream->submit({.operation = {.length = 2}, .in = in.data(), .out = out.data()}, now);
+  stream->submit({.operation = {.length = 2}, .in = in.data(), .out = out.data()});
   EXPECT_EQ(data()[0].header.flags, proto::kFlagNearest | proto::kFlagSpecials);
 }
 
 TEST_F(RunningTest, WorksInPlace) {
   connect();
   in.assign(256, 3.0F);
-  stream->submit({.operation = {.length = 256}, .in = in.data(), .out = in.data()}, now);
+  stream->submit({.operation = {.length = 256}, .in = in.data(), .out = in.data()});
   const auto sent = data();
   give_result(sent[0]);
   now += 50 * kMs;

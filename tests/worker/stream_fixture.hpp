@@ -145,8 +145,7 @@ class StreamFixture : public ::testing::Test {
     return stream->submit({.operation = {.length = length, .reduction = reduction},
                            .in = in.data(),
                            .out = out.data(),
-                           .deadline = now + timeout},
-                          now);
+                           .deadline = now + timeout});
   }
 
   /// The RESULT for a DATA packet: the same bytes, as if the other ranks had sent zeros.

@@ -113,8 +113,7 @@ class TraceGenerator {
                                                             .type = input.type(),
                                                             .reduction = options_.reduction},
                                               .in = input.bytes().data(),
-                                              .out = worker.outputs[i].bytes().data()},
-                                             now_));
+                                              .out = worker.outputs[i].bytes().data()}));
     }
   }
 

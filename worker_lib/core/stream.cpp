@@ -570,7 +570,7 @@ Stream::State Stream::state() const {
 const Failure& Stream::failure() const {
   return impl_->failure();
 }
-std::uint64_t Stream::submit(const Submission& submission, Time) {
+std::uint64_t Stream::submit(const Submission& submission) {
   return impl_->submit(submission);
 }
 void Stream::receive(std::span<const std::byte> datagram, const Endpoint& source, Time now) {

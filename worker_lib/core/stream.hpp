@@ -118,7 +118,7 @@ class Stream {
   /// Queues an operation and returns its id; ids count up from 0. Allowed in every state: before
   /// kReady it waits, after kFailed or close() it completes at once with that status. Length 0
   /// completes at once.
-  std::uint64_t submit(const Submission& submission, Time now);
+  std::uint64_t submit(const Submission& submission);
 
   /// Takes one datagram that arrived from `source`.
   void receive(std::span<const std::byte> datagram, const proto::Endpoint& source, Time now);
