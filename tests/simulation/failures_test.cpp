@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "simulation/play.hpp"
+#include "simulation/story.hpp"
 
 namespace natagg::simulation {
 namespace {
@@ -37,14 +37,6 @@ Scenario long_scenario(std::uint64_t seed, std::size_t world) {
   return scenario;
 }
 
-bool ready(const WorkerHost& host) {
-  return host.started() && host.stream().state() == worker::Stream::State::kReady;
-}
-
-bool all_ready(World& world) {
-  return std::ranges::all_of(world.workers(), ready);
-}
-
 void expect_failed(const WorkerHost& host, natagg_status status) {
   ASSERT_TRUE(host.done()) << "rank " << host.config().rank << " still waits";
   EXPECT_EQ(host.stream().failure().status, status) << host.stream().failure().message;
@@ -56,23 +48,15 @@ void expect_mentions(const std::string& message, const std::string& text) {
       << '"' << message << "\" lacks \"" << text << '"';
 }
 
-void expect_clean(const std::vector<std::string>& violations) {
-  for (const std::string& violation : violations) ADD_FAILURE() << violation;
-}
-
-class Failures : public testing::TestWithParam<std::uint64_t> {};
+class Failures : public Story {};
 
 TEST_P(Failures, AVanishedRankIsNamedAndANewSetOfWorkersFormsTheJobAtOnce) {
-  Scenario scenario = long_scenario(GetParam(), 4);
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
-  add_workers(world, scenario);
-  ASSERT_TRUE(world.run_until([&] { return all_ready(world); }, world.now() + 10 * kSecond));
+  World& world = begin_ready(long_scenario(GetParam(), 4));
   world.run_for(2 * kMillisecond);
   ASSERT_FALSE(world.worker(2).done());
   world.worker(2).vanish();
   const Time vanished = world.now();
-  world.run_until([&] { return world.workers_done(); }, world.now() + kMemberTimeout + kMargin);
+  finish(kMemberTimeout + kMargin);
   EXPECT_GT(world.now(), vanished + kMillisecond);
   for (const std::size_t rank : {0U, 1U, 3U}) {
     expect_failed(world.worker(rank), NATAGG_RANK_LOST);
@@ -80,14 +64,13 @@ TEST_P(Failures, AVanishedRankIsNamedAndANewSetOfWorkersFormsTheJobAtOnce) {
     expect_mentions(world.worker(rank).stream().failure().message, "rank 2");
   }
   for (WorkerHost& host : world.workers()) host.vanish();
-  const std::size_t first = add_workers(world, scenario, 1, 2);
+  const std::size_t first = add_workers(world, scenario_, 1, 2);
   const Time formed = world.now();
-  ASSERT_TRUE(world.run_until([&] { return world.workers_done(); }, world.now() + 30 * kSecond));
-  if (scenario.network.loss == 0.0) {
+  ASSERT_TRUE(finish(30 * kSecond));
+  if (scenario_.network.loss == 0.0) {
     EXPECT_LT(world.now() - formed, kSecond);
   }
-  expect_clean(check_results(world, scenario, first));
-  expect_clean(world.violations());
+  expect_right(scenario_, first);
 }
 
 TEST_P(Failures, RanksThatDisagreeOnTheLengthAreAllToldBothLengths) {
@@ -96,8 +79,7 @@ TEST_P(Failures, RanksThatDisagreeOnTheLengthAreAllToldBothLengths) {
   for (WorkerPlan& worker : scenario.workers) worker.submit_at.resize(1);
   Scenario other = scenario;
   other.operations[0].length = 60'001;
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
+  World& world = begin(scenario);
   for (std::size_t rank = 0; rank < 3; ++rank) {
     const Scenario& mine = rank == 1 ? other : scenario;
     worker::StreamConfig config = stream_config(mine, rank, world.pool());
@@ -108,7 +90,7 @@ TEST_P(Failures, RanksThatDisagreeOnTheLengthAreAllToldBothLengths) {
     job.input = input(mine, 0, rank);
     host.add_job(std::move(job));
   }
-  world.run_until([&] { return world.workers_done(); }, world.now() + 10 * kSecond);
+  finish(10 * kSecond);
   for (const WorkerHost& host : world.workers()) {
     expect_failed(host, NATAGG_MISMATCH);
     const std::string& message = host.stream().failure().message;
@@ -116,15 +98,14 @@ TEST_P(Failures, RanksThatDisagreeOnTheLengthAreAllToldBothLengths) {
     expect_mentions(message, "60000");
     expect_mentions(message, "60001");
   }
-  expect_clean(world.violations());
+  expect_none(world.violations());
 }
 
 TEST_P(Failures, ARankThatNeverSubmitsIsNamedAtTheDeadline) {
   constexpr Time kDeadline = 4 * kSecond;
   Scenario scenario = long_scenario(GetParam(), 4);
   scenario.operations.resize(1);
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
+  World& world = begin(scenario);
   for (std::size_t rank = 0; rank < 4; ++rank) {
     worker::StreamConfig config = stream_config(scenario, rank, world.pool());
     config.instance = rank + 1;
@@ -152,13 +133,12 @@ TEST_P(Failures, ARankThatNeverSubmitsIsNamedAtTheDeadline) {
     }
   }
   EXPECT_EQ(world.worker(0).stream().failure().status, NATAGG_TIMED_OUT);
-  expect_clean(world.violations());
+  expect_none(world.violations());
 }
 
 TEST_P(Failures, ARankThatNeverComesEndsConnectingAtItsDeadline) {
   Scenario scenario = long_scenario(GetParam(), 3);
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
+  World& world = begin(scenario);
   const Time deadline = world.now() + 3 * kSecond;
   for (const std::size_t rank : {0U, 2U}) {
     worker::StreamConfig config = stream_config(scenario, rank, world.pool());
@@ -179,26 +159,22 @@ TEST_P(Failures, ARankThatNeverComesEndsConnectingAtItsDeadline) {
 }
 
 TEST_P(Failures, ClosingWithAnOperationInFlightEndsItEverywhere) {
-  Scenario scenario = long_scenario(GetParam(), 3);
-  World world(scenario.network, scenario.seed);
-  add_aggregators(world, scenario);
-  add_workers(world, scenario);
-  ASSERT_TRUE(world.run_until([&] { return all_ready(world); }, world.now() + 10 * kSecond));
+  World& world = begin_ready(long_scenario(GetParam(), 3));
   world.run_for(2 * kMillisecond);
   ASSERT_FALSE(world.worker(1).done());
   world.worker(1).close_at(world.now());
-  world.run_until([&] { return world.workers_done(); }, world.now() + kMemberTimeout + kMargin);
+  finish(kMemberTimeout + kMargin);
   ASSERT_TRUE(world.workers_done());
   EXPECT_EQ(world.worker(1).jobs()[1].status, NATAGG_CLOSED);
   for (const std::size_t rank : {0U, 2U}) {
     expect_failed(world.worker(rank), NATAGG_RANK_LOST);
-    if (scenario.network.loss == 0.0) {
+    if (scenario_.network.loss == 0.0) {
       EXPECT_EQ(world.worker(rank).stream().failure().rank, 1);
     }
   }
   for (const std::size_t rank : {0U, 2U}) world.worker(rank).close_when_done();
   EXPECT_TRUE(world.run_until([&] { return world.aggregators_idle(); }, world.now() + 5 * kSecond));
-  expect_clean(world.violations());
+  expect_none(world.violations());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Failures, testing::Range<std::uint64_t>(0, story_seeds()));

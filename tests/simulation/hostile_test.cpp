@@ -9,7 +9,7 @@
 #include <cstring>
 #include <functional>
 
-#include "simulation/play.hpp"
+#include "simulation/story.hpp"
 
 namespace natagg::simulation {
 namespace {
@@ -47,42 +47,31 @@ std::vector<proto::Endpoint> everybody(World& world) {
   return all;
 }
 
-/// Calls `attack` every 20 us until the living workers are done.
-void run_under(World& world, const std::function<void()>& attack) {
-  const std::function<void()> again = [&] {
-    attack();
-    world.at(world.now() + 20 * kMicrosecond, again);
-  };
-  world.at(world.now(), again);
-  EXPECT_TRUE(world.run_until([&] { return world.workers_done(); }, world.now() + 30 * kSecond));
-}
-
-void expect_clean(const std::vector<std::string>& violations) {
-  for (const std::string& violation : violations) ADD_FAILURE() << violation;
-}
-
-class Hostile : public testing::TestWithParam<std::uint64_t> {
+class Hostile : public Story {
  protected:
-  Hostile()
-      : scenario_(hostile_scenario(GetParam())),
-        random_(GetParam() + 1),
-        world_(scenario_.network, scenario_.seed) {
-    add_aggregators(world_, scenario_);
+  Hostile() { begin(hostile_scenario(GetParam())); }
+
+  /// Calls `attack` every 20 us until the living workers are done.
+  void run_under(const std::function<void()>& attack) {
+    const std::function<void()> again = [&] {
+      attack();
+      world_->at(world_->now() + 20 * kMicrosecond, again);
+    };
+    world_->at(world_->now(), again);
+    EXPECT_TRUE(finish(30 * kSecond));
   }
 
   proto::Endpoint anybody(const std::vector<proto::Endpoint>& all) {
     return all[random_.below(all.size())];
   }
 
-  Scenario scenario_;
-  Random random_;
-  World world_;
+  Random random_{GetParam() + 1};
 };
 
 TEST_P(Hostile, GarbageHarmsNoResult) {
-  const std::size_t first = add_workers(world_, scenario_);
-  const std::vector<proto::Endpoint> all = everybody(world_);
-  run_under(world_, [&] {
+  const std::size_t first = add_workers(*world_, scenario_);
+  const std::vector<proto::Endpoint> all = everybody(*world_);
+  run_under([&] {
     std::vector<std::byte> datagram(random_.below(300));
     for (std::byte& byte : datagram) byte = static_cast<std::byte>(random_.bits());
     if (datagram.size() >= sizeof(proto::Header) && random_.chance(0.8)) {
@@ -95,35 +84,33 @@ TEST_P(Hostile, GarbageHarmsNoResult) {
       header.flags = static_cast<std::uint8_t>(random_.below(16));
       std::memcpy(datagram.data(), &header, sizeof(header));
     }
-    world_.network().send(kStranger, anybody(all), datagram, world_.now());
+    world_->network().send(kStranger, anybody(all), datagram, world_->now());
   });
-  expect_clean(check_results(world_, scenario_, first));
-  expect_clean(world_.violations());
+  expect_right(scenario_, first);
 }
 
 TEST_P(Hostile, TruncatedPacketsOfTheSameRunHarmNoResult) {
-  world_.network().record(true);
-  const std::size_t first = add_workers(world_, scenario_);
-  run_under(world_, [&] {
-    const std::vector<Packet>& recorded = world_.network().recorded();
+  world_->network().record(true);
+  const std::size_t first = add_workers(*world_, scenario_);
+  run_under([&] {
+    const std::vector<Packet>& recorded = world_->network().recorded();
     if (recorded.empty()) return;
     Packet packet = recorded[random_.below(recorded.size())];
     if (packet.datagram.empty()) return;
     packet.datagram.resize(random_.below(packet.datagram.size()));
     // Whole control packets may be left of padded ones; those are duplicates, which are allowed.
-    world_.network().record(false);
-    world_.network().send(packet.from, packet.to, packet.datagram, world_.now());
-    world_.network().record(true);
+    world_->network().record(false);
+    world_->network().send(packet.from, packet.to, packet.datagram, world_->now());
+    world_->network().record(true);
   });
-  expect_clean(check_results(world_, scenario_, first));
-  expect_clean(world_.violations());
+  expect_right(scenario_, first);
 }
 
 TEST_P(Hostile, AStrangerWhoCopiesPacketsIsNotTakenForAMember) {
-  world_.network().record(true);
-  const std::size_t first = add_workers(world_, scenario_);
-  run_under(world_, [&] {
-    const std::vector<Packet>& recorded = world_.network().recorded();
+  world_->network().record(true);
+  const std::size_t first = add_workers(*world_, scenario_);
+  run_under([&] {
+    const std::vector<Packet>& recorded = world_->network().recorded();
     if (recorded.empty()) return;
     Packet packet = recorded[random_.below(recorded.size())];
     const proto::Reject reject = proto::validate(packet.datagram, proto::Keys::kSome);
@@ -132,36 +119,35 @@ TEST_P(Hostile, AStrangerWhoCopiesPacketsIsNotTakenForAMember) {
     // Without authentication anyone may join under a free rank; a member's packets are safe.
     if (type == proto::Type::kJoin || type == proto::Type::kHello) return;
     if (packet.datagram.size() > sizeof(proto::Header)) packet.datagram.back() = std::byte{0};
-    world_.network().record(false);
-    world_.network().send(kStranger, packet.to, packet.datagram, world_.now());
-    world_.network().record(true);
+    world_->network().record(false);
+    world_->network().send(kStranger, packet.to, packet.datagram, world_->now());
+    world_->network().record(true);
   });
-  expect_clean(check_results(world_, scenario_, first));
-  expect_clean(world_.violations());
+  expect_right(scenario_, first);
 }
 
 TEST_P(Hostile, PacketsOfAnEarlierRunAreNeverMixedIn) {
-  world_.network().record(true);
-  add_workers(world_, scenario_);
-  for (WorkerHost& host : world_.workers()) host.close_when_done();
-  const auto over = [&] { return world_.workers_closed() && world_.aggregators_idle(); };
-  ASSERT_TRUE(world_.run_until(over, world_.now() + 30 * kSecond));
-  world_.network().record(false);
-  const std::vector<Packet> earlier = world_.network().recorded();
+  world_->network().record(true);
+  add_workers(*world_, scenario_);
+  for (WorkerHost& host : world_->workers()) host.close_when_done();
+  const auto over = [&] { return world_->workers_closed() && world_->aggregators_idle(); };
+  ASSERT_TRUE(run_until(over, 30 * kSecond));
+  world_->network().record(false);
+  const std::vector<Packet> earlier = world_->network().recorded();
 
   // Another run of the same job from the same addresses, with other data.
   scenario_.seed += 1'000;
-  const std::size_t first = world_.workers().size();
-  for (WorkerHost& host : world_.workers()) host.vanish();
+  const std::size_t first = world_->workers().size();
+  for (WorkerHost& host : world_->workers()) host.vanish();
   for (std::size_t rank = 0; rank < scenario_.workers.size(); ++rank) {
-    worker::StreamConfig config = stream_config(scenario_, rank, world_.pool());
+    worker::StreamConfig config = stream_config(scenario_, rank, world_->pool());
     config.job = 1;
     config.instance = 2'000 + rank;
     if (config.key) {
       config.key = std::make_shared<proto::JobKey>(job_key(1));
       config.entropy[0] ^= 1;
     }
-    WorkerHost& host = world_.add_worker(config, world_.worker(rank).self(), world_.now());
+    WorkerHost& host = world_->add_worker(config, world_->worker(rank).self(), world_->now());
     for (std::size_t i = 0; i < scenario_.operations.size(); ++i) {
       Job job;
       job.operation.length = scenario_.operations[i].length;
@@ -169,32 +155,28 @@ TEST_P(Hostile, PacketsOfAnEarlierRunAreNeverMixedIn) {
       host.add_job(std::move(job));
     }
   }
-  const auto ready = [](const WorkerHost& host) {
-    return !host.alive() ||
-           (host.started() && host.stream().state() == worker::Stream::State::kReady);
-  };
-  ASSERT_TRUE(world_.run_until([&] { return std::ranges::all_of(world_.workers(), ready); },
-                               world_.now() + 10 * kSecond));
-  run_under(world_, [&] {
+  const auto ready_or_gone = [](const WorkerHost& host) { return !host.alive() || ready(host); };
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(world_->workers(), ready_or_gone); },
+                        10 * kSecond));
+  run_under([&] {
     const Packet& packet = earlier[random_.below(earlier.size())];
-    world_.network().send(packet.from, packet.to, packet.datagram, world_.now());
+    world_->network().send(packet.from, packet.to, packet.datagram, world_->now());
   });
-  expect_clean(check_results(world_, scenario_, first));
-  expect_clean(world_.violations());
+  expect_right(scenario_, first);
 }
 
 TEST_P(Hostile, TwoJobsShareTheShardsWithoutTouchingEachOther) {
-  const std::size_t first = add_workers(world_, scenario_, 1, 1);
+  const std::size_t first = add_workers(*world_, scenario_, 1, 1);
   Scenario other = hostile_scenario(GetParam() + 1'000);
   other.workers.resize(2);
-  const std::size_t second = add_workers(world_, other, 257, 2);  // the same multicast group
-  EXPECT_TRUE(world_.run_until([&] { return world_.workers_done(); }, world_.now() + 30 * kSecond));
-  expect_clean(check_results(world_, scenario_, first));
-  expect_clean(check_results(world_, other, second));
-  for (WorkerHost& host : world_.workers()) host.close_when_done();
-  const auto over = [&] { return world_.workers_closed() && world_.aggregators_idle(); };
-  EXPECT_TRUE(world_.run_until(over, world_.now() + 10 * kSecond));
-  expect_clean(world_.violations());
+  const std::size_t second = add_workers(*world_, other, 257, 2);  // the same multicast group
+  EXPECT_TRUE(finish(30 * kSecond));
+  expect_right(scenario_, first);
+  expect_right(other, second);
+  for (WorkerHost& host : world_->workers()) host.close_when_done();
+  const auto over = [&] { return world_->workers_closed() && world_->aggregators_idle(); };
+  EXPECT_TRUE(run_until(over, 10 * kSecond));
+  expect_none(world_->violations());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Range<std::uint64_t>(0, story_seeds()));

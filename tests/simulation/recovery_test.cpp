@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "simulation/play.hpp"
+#include "simulation/story.hpp"
 
 namespace natagg::simulation {
 namespace {
@@ -44,33 +44,12 @@ Scenario running_scenario(std::uint64_t seed, std::size_t world, std::uint16_t a
   return scenario;
 }
 
-bool ready(const WorkerHost& host) {
-  return host.started() && host.stream().state() == worker::Stream::State::kReady;
-}
-
-void expect_clean(const std::vector<std::string>& violations) {
-  for (const std::string& violation : violations) ADD_FAILURE() << violation;
-}
-
-class Recovery : public testing::TestWithParam<std::uint64_t> {
+class Recovery : public Story {
  protected:
   void start(std::size_t ranks, std::uint16_t aggregators) {
-    scenario_ = running_scenario(GetParam(), ranks, aggregators);
-    world_.emplace(scenario_.network, scenario_.seed);
-    add_aggregators(*world_, scenario_);
-    add_workers(*world_, scenario_);
-    ASSERT_TRUE(
-        run_until([&] { return std::ranges::all_of(world_->workers(), ready); }, 10 * kSecond));
+    begin_ready(running_scenario(GetParam(), ranks, aggregators));
     world_->run_for(static_cast<Time>(random_.below(2 * kMillisecond)));
     ASSERT_FALSE(world_->workers_done());
-  }
-
-  bool run_until(const std::function<bool()>& done, Time limit) {
-    return world_->run_until(done, world_->now() + limit);
-  }
-
-  bool finish(Time limit) {
-    return run_until([&] { return world_->workers_done(); }, limit);
   }
 
   void cut(std::size_t rank, std::size_t aggregator) {
@@ -79,8 +58,8 @@ class Recovery : public testing::TestWithParam<std::uint64_t> {
   }
 
   /// Everything ended well, and closes leaving nothing behind.
-  void expect_right() {
-    expect_clean(check_results(*world_, scenario_, 0));
+  void expect_right_and_closed() {
+    expect_right(scenario_, 0);
     for (WorkerHost& host : world_->workers()) host.close_when_done();
     const auto over = [&] {
       return world_->workers_closed() &&
@@ -89,12 +68,10 @@ class Recovery : public testing::TestWithParam<std::uint64_t> {
              });
     };
     EXPECT_TRUE(run_until(over, 10 * kSecond)) << "something is left behind";
-    expect_clean(world_->violations());
+    expect_none(world_->violations());
   }
 
   Random random_{GetParam() + 77};
-  Scenario scenario_;
-  std::optional<World> world_;
 };
 
 TEST_P(Recovery, ARestartedAggregatorIsJoinedAgainAndTheOperationGoesOn) {
@@ -108,7 +85,7 @@ TEST_P(Recovery, ARestartedAggregatorIsJoinedAgainAndTheOperationGoesOn) {
     world_->run_for(static_cast<Time>(random_.below(400 * kMillisecond)));
   }
   ASSERT_TRUE(finish(20 * kSecond));
-  expect_right();
+  expect_right_and_closed();
 }
 
 TEST_P(Recovery, WhatARankHasFinishedAndOverwrittenIsStillSentForTheOthers) {
@@ -119,7 +96,7 @@ TEST_P(Recovery, WhatARankHasFinishedAndOverwrittenIsStillSentForTheOthers) {
   world_->aggregator(0).restart(world_->now(), 1'000);
   world_->network().heal();
   ASSERT_TRUE(finish(20 * kSecond));
-  expect_right();
+  expect_right_and_closed();
   std::uint64_t resumed = 0;
   for (const WorkerHost& host : world_->workers()) {
     resumed += host.stream().stats().resumed_sessions;
@@ -180,7 +157,7 @@ TEST_P(Recovery, APausedAggregatorForgetsNobody) {
   start(3, 1);
   world_->aggregator(0).pause(world_->now() + 3 * kSecond);
   ASSERT_TRUE(finish(20 * kSecond));
-  expect_right();
+  expect_right_and_closed();
   EXPECT_EQ(world_->aggregator(0).count(aggregator::Counter::kResumedSessions), 0U);
 }
 
@@ -190,7 +167,7 @@ TEST_P(Recovery, TheChunksOfADeadAggregatorMoveToTheLivingWithinTwoSeconds) {
   const std::size_t victim = random_.below(pool);
   world_->aggregator(victim).vanish();
   EXPECT_TRUE(finish(2 * kSecond + (scenario_.network.loss > 0 ? 3 * kSecond : 0)));
-  expect_right();
+  expect_right_and_closed();
 }
 
 TEST_P(Recovery, ADeadAggregatorsPlaceMovesOnWhenItsSubstituteDies) {
@@ -202,14 +179,14 @@ TEST_P(Recovery, ADeadAggregatorsPlaceMovesOnWhenItsSubstituteDies) {
   world_->aggregator(second).vanish();
   if (random_.chance(0.5)) world_->aggregator(first).restart(world_->now(), 5'000);
   EXPECT_TRUE(finish(10 * kSecond));
-  expect_right();
+  expect_right_and_closed();
 }
 
 TEST_P(Recovery, ARankThatLosesItsWayToOneAggregatorPullsTheOthersAlong) {
   start(3, 2);
   cut(1, 0);
   EXPECT_TRUE(finish(5 * kSecond));
-  expect_right();
+  expect_right_and_closed();
 }
 
 TEST_P(Recovery, RanksThatReachDifferentAggregatorsOnlyAllGetAnError) {
@@ -220,7 +197,7 @@ TEST_P(Recovery, RanksThatReachDifferentAggregatorsOnlyAllGetAnError) {
   for (const WorkerHost& host : world_->workers()) {
     ASSERT_TRUE(host.done()) << "rank " << host.config().rank << " still waits";
   }
-  expect_clean(world_->violations());
+  expect_none(world_->violations());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Recovery, testing::Range<std::uint64_t>(0, story_seeds()));
