@@ -167,6 +167,25 @@ void Session::heard(Member& m, const Peer& source, Time now) {
   list_peers();
 }
 
+bool Session::missed_result(std::uint16_t rank) {
+  // With one off for each contribution, this grows while more than every other result is missed.
+  // A whole window that is lost at once is an accident, and not enough.
+  constexpr std::uint32_t kWeight = 2;
+  constexpr std::uint32_t kMargin = 16;
+  Member& m = members_[rank];
+  if (!m.hears_multicast) return false;
+  m.misses += kWeight;
+  if (m.misses < kWeight * terms_.window + kMargin) return false;
+  m.hears_multicast = false;
+  list_peers();
+  return true;
+}
+
+void Session::contributed(std::uint16_t rank) {
+  Member& m = members_[rank];
+  if (m.misses > 0) --m.misses;
+}
+
 void Session::depart(const proto::AbortBody& cause) {
   mark_gone(cause);
   list_peers();

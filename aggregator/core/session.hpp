@@ -48,6 +48,7 @@ struct Member {
   bool joined = false;
   bool gone = false;  // left or fell silent
   bool hears_multicast = false;
+  std::uint32_t misses = 0;  // of results by multicast, weighed: see Session::missed_result()
 };
 
 /// An abort that `rank` is the cause of.
@@ -118,6 +119,12 @@ class Session {
 
   /// The rank that `cause` blames, which is not gone yet, is gone from now on.
   void depart(const proto::AbortBody& cause);
+
+  /// `rank` has asked for a result that it was sent, or has got so far as to contribute. True when
+  /// it asks for most of what goes to the group: multicast no longer reaches it, each chunk costs
+  /// it a time-out, and from now on it is one of deaf().
+  [[nodiscard]] bool missed_result(std::uint16_t rank);
+  void contributed(std::uint16_t rank);
 
   struct Silent {
     std::size_t count = 0;

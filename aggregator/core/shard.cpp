@@ -143,6 +143,7 @@ class Shard::Impl {
       case SlotTable::Position::kFinished:
         counters_.add(Counter::kCachedResults);
         send_result(*job, *session, sequence, std::span<const Peer>(&member->peer, 1));
+        if (session->missed_result(header.rank.value())) counters_.add(Counter::kDeafened);
         break;
       case SlotTable::Position::kOpen:
       case SlotTable::Position::kNext: contribute(*job, *session, header, bytes, source); break;
@@ -184,6 +185,7 @@ class Shard::Impl {
     }
     if (!open) slots.open(sequence, chunk, rank);
     counters_.add(Counter::kContributions);
+    session.contributed(rank);
     nat8::Tally tally;
     if (!slots.contribute(sequence, rank, bytes, scan, tally)) return;
     counters_.add(Counter::kResults);

@@ -379,6 +379,45 @@ TEST_F(MulticastTest, FansOutToThoseWhoDoNotHearTheGroup) {
   EXPECT_EQ(results[1].to.endpoint, peer_of(1).endpoint);
 }
 
+TEST_F(MulticastTest, SendsToAMemberByUnicastOnceItAsksForMostResultsAgain) {
+  join(0, {});
+  join(1, {});
+  join(0, {.header_flags = proto::kFlagMulticast});
+  const std::uint32_t epoch =
+      join(1, {.header_flags = proto::kFlagMulticast}).back().header.epoch.value();
+  const std::vector<std::uint8_t> values(kValues, 50);
+  const auto play = [&](std::uint32_t chunk, bool asks_again) {
+    data({.rank = 0, .chunk = chunk, .epoch = epoch}, values);
+    const auto results = data({.rank = 1, .chunk = chunk, .epoch = epoch}, values);
+    if (asks_again) {
+      const auto cached = data({.rank = 1, .chunk = chunk, .epoch = epoch}, values);
+      EXPECT_EQ(cached.size(), 1U);
+      EXPECT_EQ(cached.at(0).to.endpoint, peer_of(1).endpoint);
+    }
+    return results;
+  };
+  // Every other result, and now and then a whole window.
+  std::uint32_t chunk = 0;
+  for (; chunk < 100; ++chunk) {
+    EXPECT_EQ(play(chunk, chunk % 2 == 0 || chunk % 50 < kWindow).size(), 1U) << chunk;
+  }
+  EXPECT_EQ(count(Counter::kDeafened), 0U);
+  // All: within a few windows.
+  while (count(Counter::kDeafened) == 0 && chunk < 100 + 2 * kWindow + 16) {
+    EXPECT_EQ(play(chunk++, true).size(), 1U) << chunk;
+  }
+  EXPECT_EQ(count(Counter::kDeafened), 1U);
+  EXPECT_GT(chunk, 100U + kWindow);
+  for (int i = 0; i < 50; ++i) {
+    const auto results = play(chunk++, false);
+    ASSERT_EQ(results.size(), 2U);
+    EXPECT_EQ(results[0].to.endpoint, group);
+    EXPECT_EQ(results[1].to.endpoint, peer_of(1).endpoint);
+    EXPECT_EQ(results[1].header.flags & proto::kFlagMulticast, 0);
+  }
+  EXPECT_EQ(count(Counter::kDeafened), 1U);
+}
+
 // One tick must not drop a session whose members another part of it has just been told to answer.
 TEST_F(MulticastTest, AnnouncesASessionBeforeItFindsItsMembersSilent) {
   ShardConfig impatient = config();

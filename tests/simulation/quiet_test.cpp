@@ -52,6 +52,29 @@ TEST(Quiet, UnicastReplacesMulticastThatNobodyDelivers) {
   EXPECT_EQ(outcome.retransmissions, 0U);
 }
 
+TEST(Quiet, ARankThatMulticastStopsReachingIsSoonServedByUnicast) {
+  Scenario scenario = clean_scenario(3, 1'000'000, 1);
+  scenario.multicast = true;
+  for (WorkerPlan& worker : scenario.workers) worker.window = 32;
+  World world(scenario.network, scenario.seed);
+  add_aggregators(world, scenario);
+  add_workers(world, scenario);
+  const auto results = [&](std::size_t rank) {
+    return world.worker(rank).started() ? world.worker(rank).stream().stats().result_packets : 0;
+  };
+  ASSERT_TRUE(world.run_until([&] { return results(1) >= 200; }, 10 * kSecond));
+  world.network().deafen(world.worker(1).self());
+  ASSERT_TRUE(world.run_until([&] { return world.workers_done(); }, 30 * kSecond));
+  for (const std::string& violation : check_results(world, scenario, 0)) ADD_FAILURE() << violation;
+  const worker::StreamStats& stats = world.worker(1).stream().stats();
+  EXPECT_EQ(stats.result_packets, (1'000'000U + 1407) / 1408);
+  EXPECT_GE(stats.multicast_results, 200U);
+  EXPECT_LT(stats.multicast_results, 250U);
+  // A few windows, where about 500 chunks were still to come.
+  EXPECT_GT(stats.retransmissions, 0U);
+  EXPECT_LT(stats.retransmissions, 150U);
+}
+
 TEST(Quiet, APausedRankCausesHardlyAnyRetransmission) {
   Scenario scenario = clean_scenario(4, 1'500'000, 2);
   scenario.network.delay = 200 * kMicrosecond;
