@@ -47,6 +47,25 @@ proto::WelcomeBody welcome_body(const Session& session, proto::SessionState stat
           .reserved = 0};
 }
 
+Terms terms_of(const Header& header, const proto::JoinBody& body) {
+  return {.seed = body.seed.value(),
+          .world = body.world.value(),
+          .shard = body.shard.value(),
+          .shards = body.shards.value(),
+          .values = body.values.value(),
+          .window = body.window.value(),
+          .rounding = body.rounding,
+          .shift = header.shift,
+          .values_pinned = (body.flags & proto::kJoinValuesPinned) != 0};
+}
+
+Claim claim_of(const proto::JoinBody& body) {
+  return {.members = body.members.value(),
+          .resume = body.resume.value(),
+          .moves = body.moves.value(),
+          .untouched = body.members.value() == 0 || (body.flags & proto::kJoinUntouched) != 0};
+}
+
 Joiner joiner_of(const Header& header, std::uint64_t instance,
                  std::span<const std::byte> datagram) {
   Joiner joiner{.rank = header.rank.value(), .instance = instance};
@@ -252,93 +271,94 @@ void Registry::on_hello(const Header& header, std::span<const std::byte> datagra
 void Registry::on_join(const Header& header, std::span<const std::byte> datagram,
                        const Peer& source, Time now) {
   const auto body = proto::read_body<proto::JoinBody>(datagram);
-  const std::uint16_t rank = header.rank.value();
-  Terms terms{.seed = body.seed.value(),
-              .world = body.world.value(),
-              .shard = body.shard.value(),
-              .shards = body.shards.value(),
-              .values = body.values.value(),
-              .window = body.window.value(),
-              .rounding = body.rounding,
-              .shift = header.shift,
-              .values_pinned = (body.flags & proto::kJoinValuesPinned) != 0};
-  const Claim claim{
-      .members = body.members.value(),
-      .resume = body.resume.value(),
-      .moves = body.moves.value(),
-      .untouched = body.members.value() == 0 || (body.flags & proto::kJoinUntouched) != 0};
+  const std::uint64_t instance = body.instance.value();
+  Join join{.header = header,
+            .source = source,
+            .now = now,
+            .length = datagram.size(),
+            .rank = header.rank.value(),
+            .instance = instance,
+            .terms = terms_of(header, body),
+            .claim = claim_of(body),
+            .joiner = joiner_of(header, instance, datagram)};
   // No answer is longer than its JOIN.
-  if (datagram.size() <
-      std::max(proto::datagram_size(terms.values), sizeof(Header) + sizeof(proto::WelcomeBody))) {
+  if (datagram.size() < std::max(proto::datagram_size(join.terms.values),
+                                 sizeof(Header) + sizeof(proto::WelcomeBody))) {
     return counters_.add(Counter::kUnpadded);
   }
-  const std::uint64_t instance = body.instance.value();
-  const Joiner joiner = joiner_of(header, instance, datagram);
-  if (auto refusal = check_terms(rank, terms)) {
-    return refuse(header, source, instance, *refusal, body.shard);
-  }
-  terms.window = std::min(terms.window, config_.max_window);
+  if (auto refusal = check_terms(join.rank, join.terms)) return refuse(join, *refusal);
+  join.terms.window = std::min(join.terms.window, config_.max_window);
 
-  Job* job = find_job(header.job.value(), terms.shard);
-  if (replays(job, joiner)) return counters_.add(Counter::kReplayed);
-  if (job != nullptr && job->running) {
-    Session& session = *job->running;
-    Member* member = session.terms().world > rank ? session.member(rank, source) : nullptr;
-    const bool here = member != nullptr && !member->gone && member->instance == instance;
-    // Its ranks left it for another aggregator, and are back.
-    const bool outdated =
-        here && claim.members == session.members_digest() && claim.moves > session.moves();
-    if (here && !outdated) {
-      if (!admit(session, joiner)) {
-        return refuse(header, source, instance, {RefuseReason::kNoMemory}, body.shard);
-      }
-      session.heard(*member, source, now);
-      return welcome(*job, session, proto::SessionState::kReady, source, instance, datagram.size());
+  Job* job = find_job(header.job.value(), join.terms.shard);
+  if (replays(job, join.joiner)) return counters_.add(Counter::kReplayed);
+  if (job != nullptr && job->running && meet_running(join, *job)) return;
+  if (job == nullptr) job = open_job(join);
+  if (job != nullptr) meet_forming(join, *job);
+}
+
+bool Registry::meet_running(const Join& join, Job& job) {
+  Session& session = *job.running;
+  Member* member =
+      session.terms().world > join.rank ? session.member(join.rank, join.source) : nullptr;
+  const bool here = member != nullptr && !member->gone && member->instance == join.instance;
+  // Its ranks left it for another aggregator, and are back.
+  const bool outdated =
+      here && join.claim.members == session.members_digest() && join.claim.moves > session.moves();
+  if (here && !outdated) {
+    if (!admit(session, join.joiner)) {
+      refuse(join, {RefuseReason::kNoMemory});
+    } else {
+      session.heard(*member, join.source, join.now);
+      welcome(job, session, proto::SessionState::kReady, join.source, join.instance, join.length);
     }
-    if (session.whole() && !outdated) {
-      const RefuseReason reason =
-          claim.members == 0 ? RefuseReason::kJobRunning : RefuseReason::kMembers;
-      return refuse(header, source, instance, {reason, terms.world, session.terms().world},
-                    body.shard);
-    }
+    return true;
   }
-  if (job == nullptr) {
-    if (claim.members == 0) {
-      if (auto refusal = compare_pool(header.job.value(), terms, now)) {
-        return refuse(header, source, instance, *refusal, body.shard);
-      }
-    }
-    if (jobs_.size() == config_.max_jobs) {
-      return refuse(header, source, instance, {RefuseReason::kTooManyJobs, 0, config_.max_jobs},
-                    body.shard);
-    }
-    job = &jobs_.emplace_back(
-        Job{.id = header.job.value(), .place = terms.shard, .running = {}, .forming = {}});
+  if (!session.whole() || outdated) return false;
+  const RefuseReason reason =
+      join.claim.members == 0 ? RefuseReason::kJobRunning : RefuseReason::kMembers;
+  refuse(join, {reason, join.terms.world, session.terms().world});
+  return true;
+}
+
+Job* Registry::open_job(const Join& join) {
+  const std::uint32_t id = join.header.job.value();
+  std::optional<Refusal> refusal;
+  if (join.claim.members == 0) refusal = compare_pool(id, join.terms, join.now);
+  if (!refusal && jobs_.size() == config_.max_jobs) {
+    refusal = Refusal{RefuseReason::kTooManyJobs, 0, config_.max_jobs};
   }
-  if (!job->forming && !form(*job, terms)) {
-    return refuse(header, source, instance, {RefuseReason::kNoMemory}, body.shard);
+  if (refusal) {
+    refuse(join, *refusal);
+    return nullptr;
   }
-  Session& session = *job->forming;
-  const bool hears_multicast = (header.flags & proto::kFlagMulticast) != 0;
+  return &jobs_.emplace_back(
+      Job{.id = id, .place = join.terms.shard, .running = {}, .forming = {}});
+}
+
+void Registry::meet_forming(const Join& join, Job& job) {
+  if (!job.forming && !form(job, join.terms)) return refuse(join, {RefuseReason::kNoMemory});
+  Session& session = *job.forming;
+  const bool hears_multicast = (join.header.flags & proto::kFlagMulticast) != 0;
   const bool was_full = session.full();
-  if (auto refusal = session.join(rank, instance, terms, claim, source, hears_multicast, now,
-                                  config_.forming_timeout)) {
-    return refuse(header, source, instance, *refusal, body.shard);
+  if (auto refusal = session.join(join.rank, join.instance, join.terms, join.claim, join.source,
+                                  hears_multicast, join.now, config_.forming_timeout)) {
+    return refuse(join, *refusal);
   }
-  if (!admit(session, joiner)) {
-    session.withdraw(*session.member(rank, source));
-    return refuse(header, source, instance, {RefuseReason::kNoMemory}, body.shard);
+  if (!admit(session, join.joiner)) {
+    session.withdraw(*session.member(join.rank, join.source));
+    return refuse(join, {RefuseReason::kNoMemory});
   }
   counters_.add(Counter::kJoins);
   if (session.full() && session.multicast_settled()) {
     // The announcement to all serves those who know the epoch; this worker may not yet.
-    if (make_ready(*job)) {
-      welcome(*job, *job->running, proto::SessionState::kReady, source, instance, datagram.size());
+    if (make_ready(job)) {
+      welcome(job, *job.running, proto::SessionState::kReady, join.source, join.instance,
+              join.length);
     }
     return;
   }
-  welcome(*job, session, proto::SessionState::kForming, source, instance, datagram.size());
-  if (session.full() && !was_full) send_probe(*job, session, now);
+  welcome(job, session, proto::SessionState::kForming, join.source, join.instance, join.length);
+  if (session.full() && !was_full) send_probe(job, session, join.now);
 }
 
 std::optional<Refusal> Registry::check_terms(std::uint16_t rank, const Terms& terms) const {
@@ -377,6 +397,10 @@ void Registry::send_probe(const Job& job, Session& session, Time now) {
   header.flags |= proto::kFlagMulticast;
   Outgoing& outgoing = outbox_.add(group, header);
   outgoing.padding = proto::datagram_size(session.terms().values) - outgoing.head.size();
+}
+
+void Registry::refuse(const Join& join, const Refusal& refusal) {
+  refuse(join.header, join.source, join.instance, refusal, Be16{join.terms.shard});
 }
 
 void Registry::refuse(const Header& request, const Peer& source, std::uint64_t instance,

@@ -83,6 +83,23 @@ class Registry {
   [[nodiscard]] std::span<const Job> jobs() const { return jobs_; }
 
  private:
+  /// A JOIN and what it says.
+  struct Join {
+    const proto::Header& header;
+    const Peer& source;
+    Time now;
+    std::size_t length;  // of its datagram
+    std::uint16_t rank;
+    std::uint64_t instance;
+    Terms terms;
+    Claim claim;
+    Joiner joiner;
+  };
+  bool meet_running(const Join& join, Job& job);  // false when it is not for the running session
+  [[nodiscard]] Job* open_job(const Join& join);  // null when that was refused
+  void meet_forming(const Join& join, Job& job);
+  void refuse(const Join& join, const Refusal& refusal);
+
   [[nodiscard]] std::optional<Refusal> check_terms(std::uint16_t rank, const Terms& terms) const;
   void welcome(const Job& job, const Session& session, proto::SessionState state,
                const Peer& source, std::uint64_t instance, std::size_t length);
