@@ -11,6 +11,8 @@
 #include <signal.h>
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "daemon/hello.hpp"
@@ -95,9 +97,22 @@ class Peer {
     return frames;
   }
 
-  /// The next frame that is not an announcement; empty when none comes.
-  Bytes receive() {
+  /// The daemon's address. Asks until it answers, as a kernel does: the first that a device sends
+  /// over a link that has just come up may find no ring.
+  std::optional<MacAddress> resolve() {
     const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      send(arp_frame({}));
+      const Bytes answer = receive(aggregator::io::kEtherArp, std::chrono::milliseconds(100));
+      if (answer.size() >= 42) return read_at<MacAddress>(answer, 6);
+    }
+    return std::nullopt;
+  }
+
+  /// The next frame of a type that is not an announcement; empty when none comes.
+  Bytes receive(std::uint16_t ether_type = aggregator::io::kEtherIpv4,
+                std::chrono::milliseconds patience = kPatience) {
+    const auto end = std::chrono::steady_clock::now() + patience;
     while (std::chrono::steady_clock::now() < end) {
       rte_mbuf* mbuf = nullptr;
       if (rte_eth_rx_burst(0, 0, &mbuf, 1) == 0) continue;
@@ -108,7 +123,10 @@ class Peer {
         at += piece->data_len;
       }
       rte_pktmbuf_free(mbuf);
-      if (read_at<MacAddress>(frame, 0) != aggregator::io::kBroadcastMac) return frame;
+      if (read_at<MacAddress>(frame, 0) != aggregator::io::kBroadcastMac &&
+          read_at<proto::Be16>(frame, 12).value() == ether_type) {
+        return frame;
+      }
     }
     return {};
   }
@@ -133,15 +151,13 @@ TEST(DaemonOnMemif, AnswersHelloOfEverySizeUpToJumboFrames) {
   use_runtime_directory(directory.file(""));
   Peer peer(socket);
   ASSERT_TRUE(peer.connected()) << daemon.log();
-  peer.send(arp_frame({}));
-  const Bytes arp = peer.receive();
-  ASSERT_GE(arp.size(), 42U) << daemon.log();
-  const auto mac = read_at<MacAddress>(arp, 6);
+  const auto mac = peer.resolve();
+  ASSERT_TRUE(mac) << daemon.log();
 
   for (std::size_t size : {60, 61, 1472, 2000, 2048, 4096, 8971, 8972}) {
     for (std::uint16_t shard = 0; shard < 2; ++shard) {
       FrameSpec spec;
-      spec.to_mac = mac;
+      spec.to_mac = *mac;
       spec.to_port = static_cast<std::uint16_t>(kOurPort + shard);
       spec.payload = hello(1, size);
       peer.send(udp_frame(spec));
@@ -167,11 +183,10 @@ TEST(DaemonOnMemif, CountsWhatAFullDeviceDoesNotTakeAndRecovers) {
   use_runtime_directory(directory.file(""));
   Peer peer(socket);
   ASSERT_TRUE(peer.connected()) << daemon.log();
-  peer.send(arp_frame({}));
-  const Bytes arp = peer.receive();
-  ASSERT_GE(arp.size(), 42U) << daemon.log();
+  const auto mac = peer.resolve();
+  ASSERT_TRUE(mac) << daemon.log();
   FrameSpec spec;
-  spec.to_mac = read_at<MacAddress>(arp, 6);
+  spec.to_mac = *mac;
   spec.payload = hello(1, 200);
   // Four times as many questions as the ring holds answers, none of which is taken meanwhile.
   constexpr std::size_t kQuestions = 4096;
