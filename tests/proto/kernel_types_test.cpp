@@ -53,7 +53,7 @@ class TypesKernelTest : public KernelTest {
   void check_decode(Kernels::Decode<Element>* kernel,
                     Element (*reference)(std::uint8_t, int, std::uint32_t)) {
     std::vector<std::uint8_t> bytes = inputs::every_valid_byte();
-    const std::vector<std::uint8_t> more = inputs::valid_bytes(100, 7);
+    const std::vector<std::uint8_t> more = inputs::valid_bytes(2 * kMostLanes + 1, 7);
     bytes.insert(bytes.end(), more.begin(), more.end());
     for (const int shift : {-64, -52, -20, 0, 3, 6, 64}) {
       for (const std::uint32_t divisor :
