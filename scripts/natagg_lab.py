@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import isolation
+from links import Link
 
 # Debian keeps ip and its kind out of users' paths.
 _ENVIRONMENT = {**os.environ, "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
@@ -133,8 +134,9 @@ class Aggregator:
         frames = 1024
         while 2 * shards * frames * frame > isolation.lockable_bytes() and frames > 32:
             frames //= 2
+        # Without the bypass, what is sent goes through the queue that limits the link.
         device = (f"net_af_packet0,iface=eth0,qpairs={shards},framesz={frame},blocksz={block},"
-                  f"framecnt={frames}")
+                  f"framecnt={frames},qdisc_bypass={0 if self._lab.aggregator_link.rate else 1}")
         cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
         lcores = ",".join(f"{shard}@({cpus})" for shard in range(shards))
         return ["--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--file-prefix", name,
@@ -163,8 +165,11 @@ class Aggregator:
 class Lab:
     """Hosts on a switch. Use it in a with statement."""
 
-    def __init__(self, build, scratch, aggregators=1, workers=1, mtu=1500):
+    def __init__(self, build, scratch, aggregators=1, workers=1, mtu=1500, worker_link=Link(),
+                 aggregator_link=Link()):
         self.mtu = mtu
+        self.worker_link = worker_link
+        self.aggregator_link = aggregator_link
         self.build = Path(build).resolve()
         self.daemon = self.build / "aggregator" / "natagg-aggregator"
         self.allreduce = self.build / "tools" / "natagg-allreduce"
@@ -212,15 +217,32 @@ class Lab:
             self._ip(host.namespace, ["link set lo up", f"link set eth0 {quiet} up"])
         for host in self.workers:
             self._ip(host.namespace, [f"address add {host.address}/24 dev eth0"])
+            self._plug(host, self.worker_link)
+        for aggregator in self.aggregators:
+            self._plug(aggregator.host, self.aggregator_link)
+
+    def _plug(self, host, link):
+        if link.free:
+            return
+        # Such a link carries packets no longer than its MTU, and loses them one by one.
+        self._ip(host.namespace, ["link set eth0 gso_max_segs 1"])
+        self._ip(self.switch, [f"link set {host.port} gso_max_segs 1"])
+        self._batch("tc", host.namespace, link.host_commands())
+        self._batch("tc", self.switch, link.switch_commands(host.port))
 
     def _ip(self, namespace, commands):
+        self._batch("ip", namespace, commands)
+
+    def _batch(self, program, namespace, commands):
+        if not commands:
+            return
         with namespace.entered():
-            done = subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True,
+            done = subprocess.run([program, "-batch", "-"], input="\n".join(commands), text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   env=_ENVIRONMENT, timeout=COMMAND_LIMIT, check=False,
                                   pass_fds=[host.namespace.fd for host in self._hosts()])
         if done.returncode != 0:
-            raise LabError(f"ip could not do {commands}: {done.stdout}")
+            raise LabError(f"{program} could not do {commands}: {done.stdout}")
 
     def run_in_switch(self, *arguments):
         with self.switch.entered():

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "tools/json_object.hpp"
+
 namespace natagg::tools {
 namespace {
 
@@ -16,45 +18,6 @@ std::string hex(std::uint64_t number) {
   text << std::hex << std::setw(16) << std::setfill('0') << number;
   return text.str();
 }
-
-std::string quoted(std::string_view text) {
-  std::ostringstream out;
-  out << '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out << '\\' << c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out << "\\u" << std::hex << std::setw(4) << std::setfill('0') << static_cast<int>(c);
-    } else {
-      out << c;
-    }
-  }
-  out << '"';
-  return out.str();
-}
-
-/// The members of one JSON object, in the order of calls.
-class JsonObject {
- public:
-  void add(std::string_view name, const std::string& text) { begin(name) << quoted(text); }
-  void add(std::string_view name, std::uint64_t number) { begin(name) << number; }
-  void add(std::string_view name, std::int64_t number) { begin(name) << number; }
-  void add(std::string_view name, double number) { begin(name) << number; }
-
-  [[nodiscard]] std::string str() const {
-    std::string text = members_.str();
-    text.push_back('}');
-    return text;
-  }
-
- private:
-  std::ostream& begin(std::string_view name) {
-    members_ << (members_.tellp() > 0 ? ", " : "{") << quoted(name) << ": ";
-    return members_;
-  }
-
-  std::ostringstream members_;
-};
 
 void add_statistics(JsonObject& json, const natagg_statistics& s) {
   json.add("data_packets", s.data_packets);

@@ -80,11 +80,12 @@ Tensor reference_allreduce(std::span<const Tensor> inputs, const ReferenceTerms&
   proto::RoundingFractions aggregator = fractions_of(proto::kAggregatorRank);
   Tensor result(inputs.front().type(), inputs.front().size());
   for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::uint64_t element = terms.first + i;
     Sum sum;
     for (std::uint16_t rank = 0; rank < world; ++rank) {
-      sum.add(encode(inputs[rank], i, terms.shift, fractions[rank](i)));
+      sum.add(encode(inputs[rank], i, terms.shift, fractions[rank](element)));
     }
-    const std::uint8_t byte = sum.recompress(aggregator(i));
+    const std::uint8_t byte = sum.recompress(aggregator(element));
     decode(byte, terms.shift, divisor, result, i);
   }
   return result;

@@ -20,6 +20,7 @@ struct ReferenceTerms {
   proto::Rounding rounding = proto::Rounding::kStochastic;
   int shift = 0;
   proto::Reduction reduction = proto::Reduction::kSum;
+  std::uint64_t first = 0;  // element of the operation that the first value is
 };
 
 /// inputs[r] are rank r's values; all have one type and length.

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026, the natagg authors
+
+"""The libraries that are measured: how the ranks of each are started in a lab."""
+
+import dataclasses
+import json
+import os
+import shutil
+import time
+
+from natagg_lab import LabError
+
+
+class RunFailed(Exception):
+    """A library did not get through a point; the text says why."""
+
+
+@dataclasses.dataclass
+class Settings:
+    """Of one run at one point."""
+
+    seconds: float  # to measure for
+    least: int  # operations to count
+    limit: float  # seconds that the run may take in all
+    shards: int = 1
+    idle: str = "polite"
+    window: int = 0  # 0: the library's default
+
+
+def _rank_arguments(point, settings, scratch, watch=()):
+    arguments = ["--count", point.count, "--tensors", point.tensors, "--seconds", settings.seconds,
+                 "--least", settings.least, "--directory", scratch,
+                 "--limit", int(settings.limit)]
+    return arguments + (["--watch", *watch] if watch else [])
+
+
+def _reports(processes, world, limit, scratch):
+    """What the ranks report, in their order. Ends all when one fails or takes too long."""
+    deadline = time.monotonic() + limit
+    try:
+        while any(process.running() for process in processes):
+            failed = [process for process in processes
+                      if not process.running() and process.wait(1) != 0]
+            if failed:
+                raise RunFailed(_last_words(failed[0]))
+            if time.monotonic() > deadline:
+                raise RunFailed(f"not done after {limit:.0f} s")
+            time.sleep(0.02)
+        failed = [process for process in processes if process.wait(1) != 0]
+        if failed:
+            raise RunFailed(_last_words(failed[0]))
+        return [json.loads((scratch / f"rank{rank}.json").read_text(encoding="utf-8"))
+                for rank in range(world)]
+    finally:
+        for process in processes:
+            if process.running():
+                process.kill()
+                process.wait(10)
+
+
+def _last_words(process):
+    lines = process.text().strip().splitlines()
+    return lines[-1] if lines else f"{process.name} ended with {process.wait(1)}"
+
+
+class Natagg:
+    name = "natagg"
+    label = "natagg"
+    variants = ("udp",)
+
+    def available(self, lab):
+        return (lab.build / "tools/bench/natagg-bench-rank-natagg").exists()
+
+    def run(self, lab, point, variant, settings, scratch):
+        del variant
+        for aggregator in lab.aggregators:
+            aggregator.start(settings.shards, idle=settings.idle)
+        watch = [aggregator.process.pid for aggregator in lab.aggregators]
+        pool = ",".join(aggregator.address for aggregator in lab.aggregators)
+        window = ["--window", settings.window] if settings.window else []
+        try:
+            reports = _reports([
+                host.start([lab.build / "tools/bench/natagg-bench-rank-natagg",
+                            "--aggregators", pool, "--rank", rank, "--world", len(lab.workers),
+                            *window, *_rank_arguments(point, settings, scratch, watch)],
+                           scratch / f"natagg{rank}.log")
+                for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,
+                scratch)
+        finally:
+            counters = [self._stop(aggregator) for aggregator in lab.aggregators]
+        if len({report["after"]["checksum"] for report in reports}) != 1:
+            raise RunFailed("check failed: the ranks have different results")
+        return reports, counters
+
+    @staticmethod
+    def _stop(aggregator):
+        try:
+            return aggregator.stop()
+        except LabError as error:
+            raise RunFailed(str(error).splitlines()[0]) from None
+
+
+class Gloo:
+    name = "gloo"
+    label = "Gloo"
+    variants = ("ring", "ring-chunked", "halving-doubling", "bcube")
+
+    def available(self, lab):
+        return (lab.build / "tools/bench/natagg-bench-rank-gloo").exists()
+
+    def run(self, lab, point, variant, settings, scratch):
+        store = scratch / "store"
+        store.mkdir()
+        return _reports([
+            host.start([lab.build / "tools/bench/natagg-bench-rank-gloo", "--algorithm", variant,
+                        "--address", host.address, "--store", store, "--rank", rank,
+                        "--world", len(lab.workers), *_rank_arguments(point, settings, scratch)],
+                       scratch / f"gloo{rank}.log")
+            for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,
+            scratch), []
+
+
+# coll_tuned_allreduce_algorithm of Open MPI 4; "default" leaves the choice to it.
+_MPI_ALGORITHMS = {"default": None, "recursive-doubling": 3, "ring": 4, "segmented-ring": 5,
+                   "rabenseifner": 6}
+
+
+class _Mpi:
+    label = "Open MPI"
+
+    def available(self, lab):
+        return ((lab.build / "tools/bench/natagg-bench-rank-mpi").exists() and
+                shutil.which("mpirun") is not None)
+
+    def run(self, lab, point, variant, settings, scratch):
+        # More ranks than cores: a rank that waits lets the others run.
+        arguments = ["mpirun", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none",
+                     "--mca", "orte_tmpdir_base", scratch, *self.launch(lab, scratch)]
+        number = _MPI_ALGORITHMS[variant]
+        if number is not None:
+            arguments += ["--mca", "coll_tuned_use_dynamic_rules", "1",
+                          "--mca", "coll_tuned_allreduce_algorithm", number]
+        arguments += [lab.build / "tools/bench/natagg-bench-rank-mpi",
+                      *_rank_arguments(point, settings, scratch)]
+        mpirun = lab.workers[0].start(arguments, scratch / "mpirun.log", {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "TMPDIR": str(scratch)})
+        return _reports([mpirun], point.network.world, settings.limit, scratch), []
+
+
+class MpiTcp(_Mpi):
+    """A host a rank. mpirun reaches the others by what it takes for a remote shell."""
+
+    name = "mpi-tcp"
+    variants = ("default", "recursive-doubling", "ring", "rabenseifner")
+
+    def launch(self, lab, scratch):
+        agent = scratch / "agent"
+        cases = "\n".join(
+            f"  {host.address}) fd={host.namespace.fd} ;;" for host in lab.workers)
+        agent.write_text(f"""#!/bin/sh
+host=$1
+shift
+case $host in
+{cases}
+esac
+export TMPDIR={scratch}/$host
+mkdir -p $TMPDIR
+exec nsenter --net=/proc/{os.getpid()}/fd/$fd sh -c "$*"
+""", encoding="ascii")
+        agent.chmod(0o700)
+        hosts = ",".join(f"{host.address}:1" for host in lab.workers)
+        return ["-np", len(lab.workers), "--host", hosts, "--mca", "plm_rsh_agent", agent,
+                "--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "oob_tcp_if_include", "eth0",
+                "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0",
+                "--mca", "pml", "ob1", "--map-by", "node"]
+
+
+class MpiShm(_Mpi):
+    """All ranks on one host, which have no links at all."""
+
+    name = "mpi-shm"
+    variants = ("default",)
+
+    def launch(self, lab, scratch):
+        del scratch
+        return ["-np", len(lab.workers), "--oversubscribe", "--mca", "btl", "vader,self",
+                "--mca", "pml", "ob1"]
+
+
+BACKENDS = {backend.name: backend for backend in (Natagg(), Gloo(), MpiTcp(), MpiShm())}
+
+
