@@ -25,7 +25,8 @@ enum bit<8> natagg_type_t {
     PENDING = 11,
     ABORT = 12,
     MOVE = 13,
-    CHALLENGE = 14
+    CHALLENGE = 14,
+    PARTIAL = 15
 }
 
 header natagg_t {

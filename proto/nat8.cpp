@@ -74,22 +74,32 @@ std::uint8_t encode_bits(typename F::Bits bits, int shift, std::uint64_t fractio
   return code == kZero ? kZero : code | sign;
 }
 
-/// The bits of 2^exponent / divisor > 0, rounded to nearest even.
+/// The bits of 2^exponent `scale` > 0, rounded to nearest even.
 template <typename F>
-typename F::Bits quotient_bits(int exponent, std::uint32_t divisor) {
-  // 2^exponent / divisor = 2^leading (2^width / divisor), and the latter is in [1, 2).
-  const int width = std::bit_width(divisor - 1);
-  const int leading = exponent - width;
+typename F::Bits product_bits(int exponent, const Scale& scale) {
+  // The scale is 2^power (remainder / divisor), and the latter is in [1, 2).
+  std::uint64_t remainder = scale.multiplier;
+  std::uint64_t divisor = scale.divisor;
+  int power = std::countl_zero(divisor) - std::countl_zero(remainder);
+  if (power < 0) {
+    remainder <<= -power;
+  } else {
+    divisor <<= power;
+  }
+  if (remainder < divisor) {
+    remainder <<= 1;
+    --power;
+  }
+  const int leading = exponent + power;
   if (leading > F::kBias) return F::kInfinity;
-  // Bits after the leading one; fewer where the quotient is denormal, and with none left, not
-  // even half of the smallest, it is zero.
+  // Bits after the leading one; fewer where the product is denormal, and with none left, not even
+  // half of the smallest, it is zero.
   const int missing = leading < 1 - F::kBias ? 1 - F::kBias - leading : 0;
   const int kept = F::kFraction - missing;
   if (kept < -1) return 0;
-  // Long division, a bit at a time: floor(2^(width + kept + 1) / divisor), one bit to round with.
+  // Long division, a bit at a time: the leading one, the kept bits, and one to round with.
   std::uint64_t quotient = 0;
-  std::uint64_t remainder = 1;
-  for (int step = width + kept + 1;; --step) {
+  for (int step = kept + 1;; --step) {
     quotient = quotient << 1 | (remainder >= divisor ? 1 : 0);
     if (remainder >= divisor) remainder -= divisor;
     if (step == 0) break;
@@ -105,14 +115,14 @@ typename F::Bits quotient_bits(int exponent, std::uint32_t divisor) {
 }
 
 template <typename F>
-typename F::Bits decode_bits(std::uint8_t byte, int shift, std::uint32_t divisor) {
+typename F::Bits decode_bits(std::uint8_t byte, int shift, const Scale& scale) {
   const typename F::Bits sign = (byte & kSign) != 0 ? F::kSignBit : 0;
   if (byte == kZero) return 0;
   if (byte == kNan) return F::kQuietNan;
   const bool infinite = (byte & kFlag) != 0;
   return static_cast<typename F::Bits>(
       sign |
-      (infinite ? F::kInfinity : quotient_bits<F>((byte & 0x3F) + kMinExponent + shift, divisor)));
+      (infinite ? F::kInfinity : product_bits<F>((byte & 0x3F) + kMinExponent + shift, scale)));
 }
 
 }  // namespace
@@ -145,19 +155,35 @@ std::uint8_t recompress(std::int64_t sum, std::uint64_t fraction, Tally& tally) 
 }
 
 float decode_float(std::uint8_t byte, int shift, std::uint32_t divisor) {
-  return std::bit_cast<float>(decode_bits<Binary32>(byte, shift, divisor));
+  return std::bit_cast<float>(decode_bits<Binary32>(byte, shift, {1, divisor}));
 }
 
 double decode_double(std::uint8_t byte, int shift, std::uint32_t divisor) {
-  return std::bit_cast<double>(decode_bits<Binary64>(byte, shift, divisor));
+  return std::bit_cast<double>(decode_bits<Binary64>(byte, shift, {1, divisor}));
 }
 
 std::uint16_t decode_float16(std::uint8_t byte, int shift, std::uint32_t divisor) {
-  return decode_bits<Binary16>(byte, shift, divisor);
+  return decode_bits<Binary16>(byte, shift, {1, divisor});
 }
 
 std::uint16_t decode_bfloat16(std::uint8_t byte, int shift, std::uint32_t divisor) {
-  return decode_bits<Bfloat16>(byte, shift, divisor);
+  return decode_bits<Bfloat16>(byte, shift, {1, divisor});
+}
+
+float decode_float(std::uint8_t byte, int shift, const Scale& scale) {
+  return std::bit_cast<float>(decode_bits<Binary32>(byte, shift, scale));
+}
+
+double decode_double(std::uint8_t byte, int shift, const Scale& scale) {
+  return std::bit_cast<double>(decode_bits<Binary64>(byte, shift, scale));
+}
+
+std::uint16_t decode_float16(std::uint8_t byte, int shift, const Scale& scale) {
+  return decode_bits<Binary16>(byte, shift, scale);
+}
+
+std::uint16_t decode_bfloat16(std::uint8_t byte, int shift, const Scale& scale) {
+  return decode_bits<Bfloat16>(byte, shift, scale);
 }
 
 }  // namespace natagg::nat8

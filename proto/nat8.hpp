@@ -93,4 +93,17 @@ struct Tally {
 [[nodiscard]] std::uint16_t decode_float16(std::uint8_t byte, int shift, std::uint32_t divisor);
 [[nodiscard]] std::uint16_t decode_bfloat16(std::uint8_t byte, int shift, std::uint32_t divisor);
 
+/// What a result's value is multiplied with: `multiplier` / `divisor`, both at least 1. A full
+/// average has 1 / world; a sum of m of n ranks, n / m.
+struct Scale {
+  std::uint32_t multiplier = 1;
+  std::uint32_t divisor = 1;
+};
+
+/// A valid byte's value times `scale`, rounded likewise, once.
+[[nodiscard]] float decode_float(std::uint8_t byte, int shift, const Scale& scale);
+[[nodiscard]] double decode_double(std::uint8_t byte, int shift, const Scale& scale);
+[[nodiscard]] std::uint16_t decode_float16(std::uint8_t byte, int shift, const Scale& scale);
+[[nodiscard]] std::uint16_t decode_bfloat16(std::uint8_t byte, int shift, const Scale& scale);
+
 }  // namespace natagg::nat8

@@ -12,7 +12,22 @@
 namespace natagg::proto {
 
 enum class DataType : std::uint8_t { kFloat32 = 0, kFloat64 = 1, kFloat16 = 2, kBfloat16 = 3 };
-enum class Reduction : std::uint8_t { kSum = 0, kAverage = 1 };
+
+/// The partial ones may be answered without ranks that are late, where the job allows it.
+enum class Reduction : std::uint8_t {
+  kSum = 0,
+  kAverage = 1,
+  kPartialSum = 2,
+  kPartialAverage = 3,
+};
+
+[[nodiscard]] constexpr bool is_average(Reduction reduction) {
+  return reduction == Reduction::kAverage || reduction == Reduction::kPartialAverage;
+}
+
+[[nodiscard]] constexpr bool may_be_partial(Reduction reduction) {
+  return reduction == Reduction::kPartialSum || reduction == Reduction::kPartialAverage;
+}
 
 struct Operation {
   std::uint64_t length = 0;  // values, below 2^56

@@ -3,6 +3,7 @@
 
 #include "proto/packet.hpp"
 
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -16,7 +17,12 @@ namespace {
 Reject validate_values(const Header& header, std::size_t size) {
   const std::size_t count = header.count.value();
   if (count == 0 || count > kMaxValues) return Reject::kBadCount;
-  if (size != sizeof(Header) + count) return Reject::kBadLength;
+  if (header.type == Type::kPartial) {
+    const bool has_set = size > sizeof(Header) + count;
+    if (!has_set || size - sizeof(Header) - count > kMaxRankSetBytes) return Reject::kBadLength;
+  } else if (size != sizeof(Header) + count) {
+    return Reject::kBadLength;
+  }
   const std::uint64_t length = from_fingerprint(header.fingerprint.value()).length;
   const std::uint64_t element = header.element.value();
   if (element > length || count > length - element) return Reject::kBadOperation;
@@ -48,7 +54,8 @@ Reject validate(std::span<const std::byte> datagram, Keys keys) {
   }
   switch (header.type) {
     case Type::kData:
-    case Type::kResult: return validate_values(header, size);
+    case Type::kResult:
+    case Type::kPartial: return validate_values(header, size);
     case Type::kHello:
     case Type::kOffer:
     case Type::kJoin:
@@ -74,6 +81,22 @@ Header read_header(std::span<const std::byte> datagram) {
 std::span<const std::uint8_t> payload(std::span<const std::byte> datagram) {
   return {reinterpret_cast<const std::uint8_t*>(datagram.data()) + sizeof(Header),
           read_header(datagram).count.value()};
+}
+
+std::span<const std::uint8_t> rank_set(std::span<const std::byte> datagram) {
+  const Header header = read_header(datagram);
+  const bool sealed = (header.flags & kFlagAuthenticated) != 0;
+  const std::size_t begin = sizeof(Header) + header.count.value();
+  const std::size_t end = datagram.size() - (sealed ? sizeof(Trailer) : 0);
+  return {reinterpret_cast<const std::uint8_t*>(datagram.data()) + begin, end - begin};
+}
+
+std::uint16_t count_ranks(std::span<const std::uint8_t> ranks, std::size_t world) {
+  if (ranks.size() != rank_set_bytes(world)) return 0;
+  if (world % 8 != 0 && ranks.back() >> (world % 8) != 0) return 0;
+  int count = 0;
+  for (const std::uint8_t byte : ranks) count += std::popcount(byte);
+  return static_cast<std::uint16_t>(count);
 }
 
 std::uint64_t instance_of(const Header& header, std::span<const std::byte> datagram) {
@@ -115,6 +138,7 @@ std::string_view to_string(Type type) {
     case Type::kAbort: return "ABORT";
     case Type::kMove: return "MOVE";
     case Type::kChallenge: return "CHALLENGE";
+    case Type::kPartial: return "PARTIAL";
   }
   return "unknown type";
 }
@@ -156,6 +180,9 @@ std::string_view to_string(RefuseReason reason) {
     case RefuseReason::kWrongKey: return "wrong key";
     case RefuseReason::kNoKey: return "no key of the job";
     case RefuseReason::kKeyRequired: return "key required";
+    case RefuseReason::kStragglers: return "straggler deadline in ms";
+    case RefuseReason::kQuorum: return "quorum";
+    case RefuseReason::kPartialWorld: return "ranks of a job with partial results";
   }
   return "unknown reason";
 }
@@ -200,6 +227,8 @@ std::string to_string(const Operation& operation) {
   std::string reduction = "reduction " + std::to_string(static_cast<unsigned>(operation.reduction));
   if (operation.reduction == Reduction::kSum) reduction = "sum";
   if (operation.reduction == Reduction::kAverage) reduction = "average";
+  if (operation.reduction == Reduction::kPartialSum) reduction = "partial sum";
+  if (operation.reduction == Reduction::kPartialAverage) reduction = "partial average";
   return reduction + " of " + std::to_string(operation.length) + " " + name;
 }
 

@@ -43,6 +43,9 @@ enum class Type : std::uint8_t {
   kMove = 13,      // aggregator: a place of the pool is joined again here; come too
   // aggregator: send the JOIN again with this nonce, to prove that it is no old one
   kChallenge = 14,
+  // aggregator: the chunk's recompressed sum over some ranks, and which; worker: the same, had from
+  // an aggregator that is lost
+  kPartial = 15,
 };
 
 /// Bits 3..0 of Header::flags; bits 7..4 hold the Codec.
@@ -112,7 +115,9 @@ struct JoinBody {
   std::uint8_t flags;     // JoinFlag
   Be32 resume;            // sequence of the first chunk without a result, when members is not 0
   Be16 moves;             // how often this place of the pool has moved to another aggregator
-  std::uint8_t reserved[2];
+  Be16 held;              // chunks from `resume` to the last with a result; 0: has none of them
+  Be16 stragglers;        // ms that a chunk may wait for ranks; 0: no result is ever partial
+  Be16 quorum;            // ranks that a partial result has at least; 0 where there are none
 };
 
 enum class SessionState : std::uint8_t { kForming = 1, kReady = 2 };
@@ -153,6 +158,9 @@ enum class RefuseReason : std::uint8_t {
   kWrongKey = 17,     // the aggregator has another key of the job
   kNoKey = 18,        // the aggregator has no key of the job
   kKeyRequired = 19,  // the packet proves no key, and the job needs one
+  kStragglers = 20,
+  kQuorum = 21,
+  kPartialWorld = 22,  // more ranks than a partial result can list
 };
 
 struct RefuseBody {
@@ -186,7 +194,8 @@ struct ChallengeBody {
 
 struct PendingBody {
   Be16 missing;        // lowest rank whose contribution is not here
-  Be16 missing_count;  // ranks whose contribution is not here
+  Be16 missing_count;  // ranks whose contribution is not here; 0: yours is not either, for
+                       // `missing` has not come as far as the chunk a window before
 };
 
 enum class AbortReason : std::uint8_t {
@@ -216,12 +225,12 @@ struct MoveBody {
   Be16 moves;    // its moves, with this one
 };
 
-static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 44);
+static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 48);
 static_assert(sizeof(WelcomeBody) == 40 && sizeof(RefuseBody) == 28 && sizeof(MoveBody) == 12);
 static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
 static_assert(sizeof(ChallengeBody) == 8);
 
-/// Bytes a control packet of `type` needs after its header; 0 for kData and kResult.
+/// Bytes a control packet of `type` needs after its header; 0 for those that carry values.
 [[nodiscard]] constexpr std::size_t body_size(Type type) {
   switch (type) {
     case Type::kHello: return sizeof(HelloBody);
@@ -237,7 +246,8 @@ static_assert(sizeof(ChallengeBody) == 8);
     case Type::kHeartbeat:
     case Type::kProbe:
     case Type::kData:
-    case Type::kResult: return 0;
+    case Type::kResult:
+    case Type::kPartial: return 0;
   }
   return 0;
 }
@@ -287,6 +297,46 @@ static_assert(values_for_mtu(1500) == 1408 && values_for_mtu(9000) == kMaxValues
   return sizeof(Header) + values + kTrailerBytes;
 }
 
+/// Whether the receiver has keys, and so understands authenticated datagrams.
+enum class Keys : bool { kNone = false, kSome = true };
+
+// --- Sets of ranks: what follows the values of kPartial. Bit r % 8 of byte r / 8 is rank r's. ---
+
+inline constexpr std::uint16_t kMaxPartialWorld = 512;
+inline constexpr std::size_t kMaxRankSetBytes = kMaxPartialWorld / 8;
+
+[[nodiscard]] constexpr std::size_t rank_set_bytes(std::size_t world) {
+  return (world + 7) / 8;
+}
+
+[[nodiscard]] constexpr bool holds(std::span<const std::uint8_t> ranks, std::size_t rank) {
+  return (ranks[rank / 8] >> (rank % 8) & 1) != 0;
+}
+
+/// How many ranks of `world` are in the set, or 0 when it is not of this length or holds others.
+[[nodiscard]] std::uint16_t count_ranks(std::span<const std::uint8_t> ranks, std::size_t world);
+
+/// As datagram_size(), of a session whose results may be partial.
+[[nodiscard]] constexpr std::size_t partial_datagram_size(std::size_t values, std::size_t world,
+                                                          Keys keys) {
+  const std::size_t trailer = keys == Keys::kSome ? kTrailerBytes : 0;
+  const std::size_t partial = sizeof(Header) + values + rank_set_bytes(world) + trailer;
+  return partial > datagram_size(values) ? partial : datagram_size(values);
+}
+
+/// The most values a packet of such a session, so that its datagrams are not longer than those of
+/// other sessions with `values`.
+[[nodiscard]] constexpr std::size_t partial_values(std::size_t values, std::size_t world,
+                                                   Keys keys) {
+  std::size_t least = values;
+  while (least != 0 && partial_datagram_size(least, world, keys) > datagram_size(values)) {
+    least -= least < kValuesMultiple ? least : kValuesMultiple;
+  }
+  return least;
+}
+static_assert(partial_values(1408, 160, Keys::kNone) == 1408);
+static_assert(partial_values(1408, 512, Keys::kSome) == 1280);
+
 // --- Reading ---
 
 /// Why a datagram is not a natagg packet. The first rows of the aggregator's counters.
@@ -296,16 +346,13 @@ enum class Reject : std::uint8_t {
   kBadMagic,
   kBadVersion,
   kBadType,
-  kBadLength,  // DATA or RESULT: not header + count values
-  kBadCount,   // DATA or RESULT: no values, or more than a packet may carry
+  kBadLength,  // DATA or RESULT: not header + count values; PARTIAL: no set of ranks after them
+  kBadCount,   // with values: none, or more than a packet may carry
   kBadCodec,
   kBadOperation,     // element + count is beyond the fingerprint's length
   kUnauthenticated,  // authenticated where there is no key, or not where there must be one
 };
 inline constexpr std::size_t kRejects = 10;
-
-/// Whether the receiver has keys, and so understands authenticated datagrams.
-enum class Keys : bool { kNone = false, kSome = true };
 
 /// Checks everything about `datagram` that needs no state, which its MAC does. Reads no byte beyond
 /// it; anything not known to be right is rejected.
@@ -314,8 +361,11 @@ enum class Keys : bool { kNone = false, kSome = true };
 /// The header of a datagram of at least sizeof(Header) bytes.
 [[nodiscard]] Header read_header(std::span<const std::byte> datagram);
 
-/// The values of a valid kData or kResult packet.
+/// The values of a valid kData, kResult or kPartial packet.
 [[nodiscard]] std::span<const std::uint8_t> payload(std::span<const std::byte> datagram);
+
+/// The set of ranks of a valid kPartial packet.
+[[nodiscard]] std::span<const std::uint8_t> rank_set(std::span<const std::byte> datagram);
 
 /// The body of a valid control packet of the type that has it.
 template <typename Body>

@@ -20,12 +20,13 @@ using proto::Type;
 constexpr std::size_t kLargest = sizeof(Header) + proto::kMaxValues + 512;
 
 bool carries_values(const Header& header) {
-  return header.type == Type::kData || header.type == Type::kResult;
+  return header.type == Type::kData || header.type == Type::kResult ||
+         header.type == Type::kPartial;
 }
 
 /// A packet that is valid before it is mutated.
 void compose(Datagram& datagram, Input& input) {
-  Header header = proto::make_header(static_cast<Type>(1 + input.below(12)));
+  Header header = proto::make_header(static_cast<Type>(1 + input.below(15)));
   header.job = proto::Be32{static_cast<std::uint32_t>(input.take(4))};
   header.flags = static_cast<std::uint8_t>(input.byte() & 0x0B);
   std::size_t size = sizeof(Header) + proto::body_size(header.type);
@@ -37,6 +38,7 @@ void compose(Datagram& datagram, Input& input) {
     header.fingerprint = proto::Be64{input.take(1) << 56 | length};
     header.element = proto::Be64{length >= count ? length - count : 0};
     size += count;
+    if (header.type == Type::kPartial) size += input.byte() % (proto::kMaxRankSetBytes + 2);
   } else {
     size += input.byte();
   }
@@ -74,6 +76,14 @@ void check_values(const Header& header, std::span<const std::byte> datagram) {
   const auto end = reinterpret_cast<const std::uint8_t*>(datagram.data()) + datagram.size();
   require(!values.empty() && values.size() <= proto::kMaxValues, "a count is 1 to the most");
   require(values.data() + values.size() <= end, "values are within their datagram");
+  if (header.type == Type::kPartial) {
+    const auto ranks = proto::rank_set(datagram);
+    require(ranks.data() == values.data() + values.size() && ranks.data() + ranks.size() <= end &&
+                !ranks.empty() && ranks.size() <= proto::kMaxRankSetBytes,
+            "a set of ranks is within its datagram, after the values");
+    const std::size_t world = 8 * ranks.size();
+    require(proto::count_ranks(ranks, world) <= world, "a set has no more ranks than bits");
+  }
   const auto operation = proto::from_fingerprint(header.fingerprint.value());
   require(proto::fingerprint(operation) == header.fingerprint.value(),
           "a fingerprint survives being read");
@@ -97,8 +107,10 @@ void check_accepted(std::span<const std::byte> datagram, std::size_t shorter) {
     require(header.count.value() == 0, "a control packet has no values");
     read_body_of(header.type, datagram);
   }
-  const std::size_t needed =
+  std::size_t needed =
       carries_values(header) ? datagram.size() : sizeof(Header) + proto::body_size(header.type);
+  // A set of ranks may be shorter.
+  if (header.type == Type::kPartial) needed = sizeof(Header) + header.count.value() + 1;
   const auto cut = datagram.first(shorter % datagram.size());
   require((proto::validate(cut) == Reject::kNone) == (cut.size() >= needed),
           "a packet that is cut is valid only while its body is whole");

@@ -229,6 +229,33 @@ TEST(Nat8, QuotientsAreRoundedToNearestEvenEvenAmongDenormals) {
   }
 }
 
+/// The sum of m of n ranks stands for all: it is multiplied with n / m and rounded once.
+TEST(Nat8, ScaledValuesAreRoundedOnceToNearestEvenEvenAmongDenormals) {
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 100'000; ++i) {
+    const Scale scale{.multiplier = static_cast<std::uint32_t>(1 + random() % 512),
+                      .divisor = static_cast<std::uint32_t>(1 + random() % 512)};
+    const int shift = i % 4 == 0 ? -64 : static_cast<int>(random() % 129) - 64;
+    const auto byte = static_cast<std::uint8_t>(i % 8 == 0 ? 0 : random() % 61);
+    const auto check = [&](double product, const oracle::FloatFormat& format) {
+      EXPECT_TRUE(oracle::is_rounded_quotient(product, byte - 50 + shift, scale.divisor, format,
+                                              scale.multiplier))
+          << int{byte} << " shift " << shift << " * " << scale.multiplier << " / " << scale.divisor
+          << " to " << format.precision;
+    };
+    check(double{decode_float(byte, shift, scale)}, oracle::kFloat32);
+    check(decode_double(byte, shift, scale), oracle::kFloat64);
+    check(oracle::from_float16(decode_float16(byte, shift, scale)), oracle::kFloat16);
+    check(oracle::from_bfloat16(decode_bfloat16(byte, shift, scale)), oracle::kBfloat16);
+  }
+  EXPECT_EQ(decode_float(50, 0, {4, 3}), 4.0F / 3.0F);
+  EXPECT_EQ(decode_float(50 | kSign, 0, {4, 2}), -2.0F);
+  EXPECT_EQ(decode_float16(60, 5, {512, 1}), 0x7C00);
+  EXPECT_EQ(decode_double(kNegativeInf, 0, {3, 2}), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(decode_float(kZero, 0, {3, 2})), 0U);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(decode_float(kNan, 0, {3, 2})), 0x7FC00000U);
+}
+
 TEST(Nat8, ShortFormatsOverflowToInfinityAndUnderflowToDenormalsAndZero) {
   EXPECT_EQ(decode_float16(60, 5, 1), 0x7800) << "2^15";
   EXPECT_EQ(decode_float16(60, 6, 1), 0x7C00) << "2^16";

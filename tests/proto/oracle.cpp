@@ -85,8 +85,8 @@ Outcome recompress(std::int64_t sum, std::uint64_t fraction) {
 }
 
 bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor,
-                         const FloatFormat& format) {
-  const long double dividend = std::ldexp(1.0L, exponent);
+                         const FloatFormat& format, std::uint32_t multiplier) {
+  const long double dividend = std::ldexp(static_cast<long double>(multiplier), exponent);
   const long double wide_divisor = divisor;
   if (std::isinf(quotient)) {
     // Half a last place beyond the largest finite number, or more.
@@ -95,8 +95,8 @@ bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor,
   }
   const int smallest_place = format.min_exponent - format.precision + 1;
   if (quotient == 0) return dividend <= std::ldexp(wide_divisor, smallest_place - 1);
-  // With the quotient an integer times its own last place: |integer * divisor - 2^n| <= divisor/2,
-  // both sides times a power of two where n is negative.
+  // With the quotient an integer times its own last place: |integer * divisor - multiplier * 2^n|
+  // <= divisor/2, both sides times a power of two where n is negative.
   const int last_place = std::max(std::ilogb(quotient) - format.precision + 1, smallest_place);
   const double integer = std::ldexp(quotient, -last_place);
   if (integer != std::floor(integer)) return false;
@@ -104,7 +104,7 @@ bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor,
   const int n = exponent - last_place;
   const int scale = n < 0 ? -n : 0;
   const Wide product = (static_cast<Wide>(integer) * divisor) << scale;
-  const Wide twice_error = 2 * (product - (Wide{1} << (n + scale)));
+  const Wide twice_error = 2 * (product - (Wide{multiplier} << (n + scale)));
   const Wide distance = twice_error < 0 ? -twice_error : twice_error;
   const Wide bound = static_cast<Wide>(divisor) << scale;
   return distance < bound || (distance == bound && std::fmod(integer, 2) == 0);

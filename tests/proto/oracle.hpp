@@ -34,9 +34,9 @@ inline constexpr FloatFormat kFloat64 = {53, -1022, 1023};
 inline constexpr FloatFormat kFloat16 = {11, -14, 15};
 inline constexpr FloatFormat kBfloat16 = {8, -126, 127};
 
-/// Whether `quotient` is 2^exponent / divisor rounded to nearest even.
+/// Whether `quotient` is 2^exponent * multiplier / divisor rounded to nearest even.
 [[nodiscard]] bool is_rounded_quotient(double quotient, int exponent, std::uint32_t divisor,
-                                       const FloatFormat& format);
+                                       const FloatFormat& format, std::uint32_t multiplier = 1);
 
 /// The value of the bits of a float16, and of a bfloat16.
 [[nodiscard]] double from_float16(std::uint16_t bits);

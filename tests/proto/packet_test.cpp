@@ -89,7 +89,7 @@ TEST(Packet, EveryUnknownTypeIsRejected) {
     const Header header = make_header(static_cast<Type>(type));
     if (validate(make_datagram(header, 100)) != Reject::kBadType) known.insert(type);
   }
-  EXPECT_EQ(known, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}));
+  EXPECT_EQ(known, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
 }
 
 TEST(Packet, ValuesMustFillTheDatagramExactly) {
@@ -192,7 +192,10 @@ TEST(Packet, RandomBytesNeverPassWithoutBeingWellFormed) {
     const Header header = read_header(datagram);
     ASSERT_EQ(header.magic.value(), kMagic);
     ASSERT_EQ(codec(header), Codec::kNat8);
-    if (header.type == Type::kData || header.type == Type::kResult) {
+    if (header.type == Type::kPartial) {
+      ASSERT_EQ(payload(datagram).size() + rank_set(datagram).size() + sizeof(Header),
+                datagram.size());
+    } else if (header.type == Type::kData || header.type == Type::kResult) {
       ASSERT_EQ(payload(datagram).size() + sizeof(Header), datagram.size());
     } else {
       ASSERT_GE(datagram.size(), sizeof(Header) + body_size(header.type));
@@ -222,6 +225,48 @@ TEST(Packet, ValuesAPacketFollowFromTheMtu) {
   }
 }
 
+TEST(Packet, APartialResultEndsWithASetOfRanks) {
+  const Header header = values_header(3, Type::kPartial);
+  EXPECT_EQ(validate(make_datagram(header, 3)), Reject::kBadLength);
+  EXPECT_EQ(validate(make_datagram(header, 3 + 65)), Reject::kBadLength);
+  Datagram datagram = make_datagram(header, 3 + 2);
+  datagram[47] = std::byte{0x81};
+  datagram[48] = std::byte{0x02};
+  ASSERT_EQ(validate(datagram), Reject::kNone);
+  EXPECT_EQ(payload(datagram).size(), 3U);
+  const auto ranks = rank_set(datagram);
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(count_ranks(ranks, 16), 3U);
+  EXPECT_EQ(count_ranks(ranks, 10), 3U);
+  EXPECT_EQ(count_ranks(ranks, 9), 0U) << "rank 9 is not of that world";
+  EXPECT_EQ(count_ranks(ranks, 8), 0U) << "too long";
+  EXPECT_EQ(count_ranks(ranks, 17), 0U) << "too short";
+  for (std::size_t rank = 0; rank < 16; ++rank) {
+    EXPECT_EQ(holds(ranks, rank), rank == 0 || rank == 7 || rank == 9) << rank;
+  }
+  // The trailer is not part of the set.
+  Header sealed = header;
+  sealed.flags |= kFlagAuthenticated;
+  datagram = make_datagram(sealed, 3 + 1 + sizeof(Trailer));
+  ASSERT_EQ(validate(datagram, Keys::kSome), Reject::kNone);
+  EXPECT_EQ(rank_set(datagram).size(), 1U);
+}
+
+TEST(Packet, DatagramsWithASetOfRanksAreNoLongerThanThePathCarries) {
+  for (const Keys keys : {Keys::kNone, Keys::kSome}) {
+    for (std::size_t world = 1; world <= kMaxPartialWorld; ++world) {
+      for (const std::size_t values : {128U, 384U, 1408U, 8832U}) {
+        const std::size_t fewer = partial_values(values, world, keys);
+        EXPECT_EQ(fewer % kValuesMultiple, 0U);
+        EXPECT_GE(fewer + 128, values);
+        if (fewer == 0) continue;
+        EXPECT_LE(partial_datagram_size(fewer, world, keys), datagram_size(values));
+      }
+    }
+  }
+  EXPECT_EQ(partial_values(1408, 161, Keys::kNone), 1280U);
+}
+
 TEST(Packet, HeadersPrintEveryFieldThatTellsPacketsApart) {
   Header header = values_header(1408);
   header.job = Be32{7};
@@ -238,14 +283,14 @@ TEST(Packet, HeadersPrintEveryFieldThatTellsPacketsApart) {
 
 TEST(Packet, EveryNumberOfAnEnumerationHasItsOwnName) {
   std::set<std::string_view> names;
-  for (std::uint8_t i = 1; i <= 12; ++i) names.insert(to_string(static_cast<Type>(i)));
-  EXPECT_EQ(names.size(), 12U);
+  for (std::uint8_t i = 1; i <= 15; ++i) names.insert(to_string(static_cast<Type>(i)));
+  EXPECT_EQ(names.size(), 15U);
   names.clear();
   for (std::uint8_t i = 0; i < kRejects; ++i) names.insert(to_string(static_cast<Reject>(i)));
   EXPECT_EQ(names.size(), kRejects);
   names.clear();
-  for (std::uint8_t i = 1; i <= 15; ++i) names.insert(to_string(static_cast<RefuseReason>(i)));
-  EXPECT_EQ(names.size(), 15U);
+  for (std::uint8_t i = 1; i <= 22; ++i) names.insert(to_string(static_cast<RefuseReason>(i)));
+  EXPECT_EQ(names.size(), 22U);
   names.clear();
   for (std::uint8_t i = 1; i <= 5; ++i) names.insert(to_string(static_cast<AbortReason>(i)));
   EXPECT_EQ(names.size(), 5U);
@@ -259,7 +304,8 @@ TEST(Packet, FingerprintsLoseNothing) {
   for (const std::uint64_t length : {std::uint64_t{0}, std::uint64_t{215'370}, kMaxLength}) {
     for (const DataType type :
          {DataType::kFloat32, DataType::kFloat64, DataType::kFloat16, DataType::kBfloat16}) {
-      for (const Reduction reduction : {Reduction::kSum, Reduction::kAverage}) {
+      for (const Reduction reduction : {Reduction::kSum, Reduction::kAverage,
+                                        Reduction::kPartialSum, Reduction::kPartialAverage}) {
         const Operation operation{.length = length, .type = type, .reduction = reduction};
         EXPECT_EQ(from_fingerprint(fingerprint(operation)), operation);
       }

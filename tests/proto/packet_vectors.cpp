@@ -87,7 +87,9 @@ std::vector<Packet> all_packets() {
                       .flags = kJoinValuesPinned,
                       .resume = Be32{0xFFFF'FF71},
                       .moves = Be16{2},
-                      .reserved = {}};
+                      .held = Be16{5},
+                      .stragglers = Be16{250},
+                      .quorum = Be16{6}};
   packets.push_back(control("join", Type::kJoin, join,
                             {{"instance", id},
                              {"seed", join.seed.value()},
@@ -100,7 +102,10 @@ std::vector<Packet> all_packets() {
                              {"rounding", join.rounding},
                              {"flags", join.flags},
                              {"resume", join.resume.value()},
-                             {"moves", join.moves.value()}}));
+                             {"moves", join.moves.value()},
+                             {"held", join.held.value()},
+                             {"stragglers", join.stragglers.value()},
+                             {"quorum", join.quorum.value()}}));
 
   const WelcomeBody welcome{.instance = instance,
                             .members = Be64{0xC1C2'C3C4'C5C6'C7C8},
@@ -191,6 +196,8 @@ std::vector<Packet> all_packets() {
   packets.push_back(values("result", Type::kResult, {59, 0x80 | 12}));
   packets.push_back(values("result-multicast", Type::kResult, {1, 2, 3}));
   packets.back().header.flags = kFlagMulticast;
+  packets.push_back(values("partial", Type::kPartial, {58, 0x80 | 3, nat8::kZero}));
+  packets.back().rest.insert(packets.back().rest.end(), {0b1111'1011, 0b1});  // ranks
 
   for (Packet& packet : packets) {
     Header& header = packet.header;
