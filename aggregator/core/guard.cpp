@@ -124,7 +124,8 @@ Guard::Verdict Guard::judge_session(const Header& header, std::span<const std::b
                                     SessionGuard* session, Time now) {
   if (session == nullptr) {
     counters_.add(Counter::kUnknownSession);
-    const bool running = header.type == Type::kData || header.type == Type::kHeartbeat;
+    const bool running = header.type == Type::kData || header.type == Type::kPartial ||
+                         header.type == Type::kHeartbeat;
     if (!running || now < next_unknown_) return Verdict::kDropped;
     next_unknown_ = now + kUnknownInterval;
     const proto::Trailer trailer = proto::read_trailer(datagram);

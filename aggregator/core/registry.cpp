@@ -4,9 +4,10 @@
 #include "aggregator/core/registry.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <new>
+
+#include "aggregator/core/join_terms.hpp"
 
 namespace natagg::aggregator {
 
@@ -45,25 +46,6 @@ proto::WelcomeBody welcome_body(const Session& session, proto::SessionState stat
           .moves = Be16{session.moves()},
           .state = state,
           .reserved = 0};
-}
-
-Terms terms_of(const Header& header, const proto::JoinBody& body) {
-  return {.seed = body.seed.value(),
-          .world = body.world.value(),
-          .shard = body.shard.value(),
-          .shards = body.shards.value(),
-          .values = body.values.value(),
-          .window = body.window.value(),
-          .rounding = body.rounding,
-          .shift = header.shift,
-          .values_pinned = (body.flags & proto::kJoinValuesPinned) != 0};
-}
-
-Claim claim_of(const proto::JoinBody& body) {
-  return {.members = body.members.value(),
-          .resume = body.resume.value(),
-          .moves = body.moves.value(),
-          .untouched = body.members.value() == 0 || (body.flags & proto::kJoinUntouched) != 0};
 }
 
 Joiner joiner_of(const Header& header, std::uint64_t instance,
@@ -175,6 +157,7 @@ Registry::Found Registry::find_member(const Header& header, const Peer& source, 
     return {};
   }
   session.heard(*member, source, now);
+  member->takes_part = true;
   return {job, &session, member};
 }
 
@@ -281,12 +264,11 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
             .terms = terms_of(header, body),
             .claim = claim_of(body),
             .joiner = joiner_of(header, instance, datagram)};
-  // No answer is longer than its JOIN.
-  if (datagram.size() < std::max(proto::datagram_size(join.terms.values),
-                                 sizeof(Header) + sizeof(proto::WelcomeBody))) {
-    return counters_.add(Counter::kUnpadded);
+  const proto::Keys keys = keys_of(header);
+  if (datagram.size() < least_length(join.terms, keys)) return counters_.add(Counter::kUnpadded);
+  if (auto refusal = check_terms(join.terms, join.rank, keys, config_)) {
+    return refuse(join, *refusal);
   }
-  if (auto refusal = check_terms(join.rank, join.terms)) return refuse(join, *refusal);
   join.terms.window = std::min(join.terms.window, config_.max_window);
 
   Job* job = find_job(header.job.value(), join.terms.shard);
@@ -361,28 +343,6 @@ void Registry::meet_forming(const Join& join, Job& job) {
   if (session.full() && !was_full) send_probe(job, session, join.now);
 }
 
-std::optional<Refusal> Registry::check_terms(std::uint16_t rank, const Terms& terms) const {
-  using enum RefuseReason;
-  if (terms.world == 0) return Refusal{kWorld, 0, 1};
-  if (terms.world > config_.max_workers) {
-    return Refusal{kTooManyWorkers, terms.world, config_.max_workers};
-  }
-  if (rank >= terms.world) return Refusal{kRank, rank, terms.world};
-  if (terms.values < proto::kMinValues || terms.values % proto::kValuesMultiple != 0 ||
-      terms.values > config_.max_values) {
-    return Refusal{kValues, terms.values, config_.max_values};
-  }
-  if (!std::has_single_bit(terms.window)) {
-    return Refusal{kWindow, terms.window, config_.max_window};
-  }
-  if (terms.shift > nat8::kMaxShift || terms.shift < -nat8::kMaxShift) {
-    return Refusal{kShift, static_cast<std::uint64_t>(terms.shift), nat8::kMaxShift};
-  }
-  if (terms.rounding > 1) return Refusal{kRounding, terms.rounding, 1};
-  if (terms.shard >= terms.shards) return Refusal{kPool, terms.shard, terms.shards};
-  return std::nullopt;
-}
-
 void Registry::welcome(const Job& job, const Session& session, proto::SessionState state,
                        const Peer& source, std::uint64_t instance, std::size_t length) {
   Outgoing& outgoing = outbox_.add(source, session_header(job, session, Type::kWelcome),
@@ -396,7 +356,7 @@ void Registry::send_probe(const Job& job, Session& session, Time now) {
   Header header = session_header(job, session, Type::kProbe);
   header.flags |= proto::kFlagMulticast;
   Outgoing& outgoing = outbox_.add(group, header);
-  outgoing.padding = proto::datagram_size(session.terms().values) - outgoing.head.size();
+  outgoing.padding = session.datagram_size() - outgoing.head.size();
 }
 
 void Registry::refuse(const Join& join, const Refusal& refusal) {

@@ -81,6 +81,7 @@ class Registry {
   void tick(Time now);
 
   [[nodiscard]] std::span<const Job> jobs() const { return jobs_; }
+  [[nodiscard]] std::span<Job> jobs() { return jobs_; }
 
  private:
   /// A JOIN and what it says.
@@ -100,7 +101,6 @@ class Registry {
   void meet_forming(const Join& join, Job& job);
   void refuse(const Join& join, const Refusal& refusal);
 
-  [[nodiscard]] std::optional<Refusal> check_terms(std::uint16_t rank, const Terms& terms) const;
   void welcome(const Job& job, const Session& session, proto::SessionState state,
                const Peer& source, std::uint64_t instance, std::size_t length);
   void send_probe(const Job& job, Session& session, Time now);

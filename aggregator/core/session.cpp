@@ -46,6 +46,10 @@ std::optional<Refusal> Session::compare(const Terms& terms) const {
     return Refusal{kShift, static_cast<std::uint64_t>(terms.shift),
                    static_cast<std::uint64_t>(terms_.shift)};
   }
+  if (terms.stragglers != terms_.stragglers) {
+    return Refusal{kStragglers, terms.stragglers, terms_.stragglers};
+  }
+  if (terms.quorum != terms_.quorum) return Refusal{kQuorum, terms.quorum, terms_.quorum};
   if (terms.shards != terms_.shards) return Refusal{kPool, terms.shards, terms_.shards};
   if (terms.shard != terms_.shard) return Refusal{kPool, terms.shard, terms_.shard};
   if ((terms_.values_pinned && terms.values < terms_.values) ||
@@ -87,7 +91,8 @@ std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance,
        .last_heard = now,
        .joined = true,
        .gone = false,
-       .hears_multicast = hears_multicast};
+       .hears_multicast = hears_multicast,
+       .takes_part = false};
   return std::nullopt;
 }
 
@@ -132,7 +137,12 @@ void Session::make_ready(std::uint32_t first_sequence, const Kernels& kernels) {
                                .mode = static_cast<proto::Rounding>(terms_.rounding)};
   list_peers();
   first_sequence_ = resume_point(first_sequence);
-  slots_.emplace(terms_.window, terms_.values, terms_.world, first_sequence_, key, kernels);
+  const bool partial = terms_.stragglers != 0;
+  slots_.emplace(terms_.window, terms_.values, terms_.world, first_sequence_, key, kernels,
+                 partial);
+  if (!partial) return;
+  known_chunks_ = count_known_chunks();
+  watch_.emplace(terms_.window, Time{terms_.stragglers} * 1'000'000);
 }
 
 /// Where no rank has any result, `first_sequence` serves all, and those of a new job know no other.
@@ -146,6 +156,21 @@ std::uint32_t Session::resume_point(std::uint32_t first_sequence) const {
     if (proto::serial_less(m.claim.resume, least)) least = m.claim.resume;
   }
   return least;
+}
+
+std::uint32_t Session::count_known_chunks() const {
+  std::uint32_t most = 0;
+  for (const Member& m : members_) {
+    if (m.claim.untouched) continue;
+    most = std::max(most, m.claim.resume - first_sequence_ + m.claim.held);
+  }
+  return most;
+}
+
+std::size_t Session::datagram_size() const {
+  if (terms_.stragglers == 0) return proto::datagram_size(terms_.values);
+  return proto::partial_datagram_size(terms_.values, terms_.world,
+                                      guard_ ? proto::Keys::kSome : proto::Keys::kNone);
 }
 
 std::uint64_t Session::claimed() const {
@@ -186,6 +211,11 @@ void Session::contributed(std::uint16_t rank) {
   if (m.misses > 0) --m.misses;
 }
 
+bool Session::all_take_part() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& m) { return m.takes_part; });
+}
+
 void Session::depart(const proto::AbortBody& cause) {
   mark_gone(cause);
   list_peers();
@@ -212,6 +242,7 @@ Session::Silent Session::depart_silent(Time now, Time timeout) {
 
 void Session::forgive(Time gap, Time now) {
   for (Member& m : members_) m.last_heard = std::min(m.last_heard + gap, now);
+  if (watch_) watch_->forgive(gap);
 }
 
 void Session::abort(const proto::AbortBody& body) {

@@ -17,6 +17,7 @@
 #include "aggregator/core/peer.hpp"
 #include "aggregator/core/session_guard.hpp"
 #include "aggregator/core/slot.hpp"
+#include "aggregator/core/straggler_watch.hpp"
 #include "proto/packet.hpp"
 
 namespace natagg::aggregator {
@@ -32,6 +33,8 @@ struct Terms {
   std::uint8_t rounding = 0;
   std::int8_t shift = 0;
   bool values_pinned = false;
+  std::uint16_t stragglers = 0;  // ms that a chunk may wait for ranks; 0: no partial results
+  std::uint16_t quorum = 0;      // ranks that a partial result has at least
 };
 
 struct Refusal {
@@ -49,6 +52,7 @@ struct Member {
   bool gone = false;  // left or fell silent
   bool hears_multicast = false;
   std::uint32_t misses = 0;  // of results by multicast, weighed: see Session::missed_result()
+  bool takes_part = false;   // has sent something in the ready session, and so knows that it is
 };
 
 /// An abort that `rank` is the cause of.
@@ -117,6 +121,9 @@ class Session {
   /// A packet from `member` arrived, perhaps over another link than before.
   void heard(Member& member, const Peer& source, Time now);
 
+  /// Every rank knows that the session is ready.
+  [[nodiscard]] bool all_take_part() const;
+
   /// The rank that `cause` blames, which is not gone yet, is gone from now on.
   void depart(const proto::AbortBody& cause);
 
@@ -159,6 +166,8 @@ class Session {
   [[nodiscard]] std::uint64_t members_digest() const;
   /// Digest of the ranks whose session is resumed here; 0: a new job's.
   [[nodiscard]] std::uint64_t claimed() const;
+  /// Of the largest datagram.
+  [[nodiscard]] std::size_t datagram_size() const;
   /// The most moves of this place of the pool that a rank joined with.
   [[nodiscard]] std::uint16_t moves() const { return moves_; }
 
@@ -171,17 +180,25 @@ class Session {
 
   [[nodiscard]] SessionGuard* guard() const { return guard_.get(); }
   [[nodiscard]] SlotTable& slots() { return *slots_; }
+  /// Null where results are never partial.
+  [[nodiscard]] StragglerWatch* watch() { return watch_ ? &*watch_ : nullptr; }
+  /// Some rank may have the result of the chunk from an earlier session: it must be the same here.
+  [[nodiscard]] bool may_be_known(std::uint32_t sequence) const {
+    return known_chunks_ != 0 && sequence - first_sequence_ < known_chunks_;
+  }
   [[nodiscard]] const SlotTable& slots() const { return *slots_; }
 
  private:
   void mark_gone(const proto::AbortBody& cause);
   [[nodiscard]] std::uint32_t resume_point(std::uint32_t first_sequence) const;
+  [[nodiscard]] std::uint32_t count_known_chunks() const;
 
   std::uint32_t epoch_;
   std::unique_ptr<SessionGuard> guard_;
   Terms terms_;
   proto::Endpoint group_;  // address 0: none
   std::uint32_t first_sequence_ = 0;
+  std::uint32_t known_chunks_ = 0;  // from the first sequence on
   std::uint16_t joined_ = 0;
   std::uint16_t moves_ = 0;
   Time full_since_ = 0;
@@ -194,6 +211,7 @@ class Session {
   std::vector<Peer> hearing_group_;
   std::vector<Peer> deaf_;
   std::optional<SlotTable> slots_;
+  std::optional<StragglerWatch> watch_;
   std::optional<proto::AbortBody> departed_;
   std::optional<proto::AbortBody> aborted_;
 };

@@ -9,6 +9,7 @@
 
 #include "aggregator/core/registry.hpp"
 #include "aggregator/core/slot.hpp"
+#include "proto/operation.hpp"
 
 namespace natagg::aggregator {
 namespace {
@@ -66,6 +67,7 @@ class Shard::Impl {
   std::span<const Outgoing> tick(Time now) {
     outbox_.clear();
     registry_.tick(now);
+    if (outbox_.empty()) finish_overdue(now);
     if (guard_.enabled()) seal();
     return outbox_.contents();
   }
@@ -86,7 +88,8 @@ class Shard::Impl {
   void dispatch(const Header& header, std::span<const std::byte> datagram, const Peer& source,
                 Time now) {
     switch (header.type) {
-      case Type::kData: on_data(header, proto::payload(datagram), source, now); break;
+      case Type::kData:
+      case Type::kPartial: on_values(header, datagram, source, now); break;
       case Type::kHeartbeat: registry_.on_heartbeat(header, source, now); break;
       case Type::kHello: registry_.on_hello(header, datagram, source); break;
       case Type::kJoin: registry_.on_join(header, datagram, source, now); break;
@@ -122,78 +125,196 @@ class Shard::Impl {
     });
   }
 
-  void on_data(const Header& header, std::span<const std::uint8_t> bytes, const Peer& source,
-               Time now) {
+  /// What one packet brings to a chunk: a rank's values, or the partial result that it has.
+  struct Brought {
+    const Header& header;
+    std::span<const std::uint8_t> values;
+    std::span<const std::uint8_t> ranks{};  // of a result
+    const Peer& source;
+    Time now;
+    std::uint32_t sequence = header.sequence.value();
+    std::uint16_t rank = header.rank.value();
+
+    [[nodiscard]] bool is_result() const { return !ranks.empty(); }
+    [[nodiscard]] Chunk chunk() const {
+      return {.element = header.element.value(),
+              .fingerprint = header.fingerprint.value(),
+              .operation = header.operation.value(),
+              .count = header.count.value()};
+    }
+  };
+
+  void on_values(const Header& header, std::span<const std::byte> datagram, const Peer& source,
+                 Time now) {
     const auto [job, session, member] = registry_.find_member(header, source, now);
     if (member == nullptr) return;
-    const Terms& terms = session->terms();
-    const bool nearest = terms.rounding == static_cast<std::uint8_t>(proto::Rounding::kNearest);
-    if (bytes.size() > terms.values || header.shift != terms.shift ||
-        ((header.flags & proto::kFlagNearest) != 0) != nearest) {
-      counters_.add(Counter::kBadTerms);
-      return;
-    }
+    Brought brought{
+        .header = header, .values = proto::payload(datagram), .source = source, .now = now};
+    if (header.type == Type::kPartial) brought.ranks = proto::rank_set(datagram);
+    if (!as_agreed(*session, brought)) return counters_.add(Counter::kBadTerms);
     SlotTable& slots = session->slots();
-    const std::uint32_t sequence = header.sequence.value();
-    if (header.slot.value() != (sequence & (slots.window() - 1))) {
+    if (header.slot.value() != (brought.sequence & (slots.window() - 1))) {
       counters_.add(Counter::kBadSlot);
       return;
     }
-    switch (slots.locate(sequence)) {
+    switch (slots.locate(brought.sequence)) {
       case SlotTable::Position::kFinished:
-        counters_.add(Counter::kCachedResults);
-        send_result(*job, *session, sequence, std::span<const Peer>(&member->peer, 1));
-        if (session->missed_result(header.rank.value())) counters_.add(Counter::kDeafened);
+        if (slots.awaits(brought.sequence, brought.rank)) return come_late(*job, *session, brought);
+        send_cached(*job, *session, brought);
+        if (session->missed_result(brought.rank)) counters_.add(Counter::kDeafened);
         break;
       case SlotTable::Position::kOpen:
-      case SlotTable::Position::kNext: contribute(*job, *session, header, bytes, source); break;
+      case SlotTable::Position::kNext: contribute(*job, *session, brought); break;
+      case SlotTable::Position::kHeld: hold_back(*job, *session, brought); break;
       case SlotTable::Position::kStale: counters_.add(Counter::kStaleSequence); break;
       case SlotTable::Position::kEarly: counters_.add(Counter::kEarlySequence); break;
     }
   }
 
-  /// A contribution to a chunk that is open, or that it opens.
-  void contribute(Job& job, Session& session, const Header& header,
-                  std::span<const std::uint8_t> bytes, const Peer& source) {
-    SlotTable& slots = session.slots();
-    const std::uint32_t sequence = header.sequence.value();
-    const std::uint16_t rank = header.rank.value();
+  static bool as_agreed(const Session& session, const Brought& brought) {
+    const Terms& terms = session.terms();
+    const bool nearest = terms.rounding == static_cast<std::uint8_t>(proto::Rounding::kNearest);
+    if (brought.values.size() > terms.values || brought.header.shift != terms.shift ||
+        ((brought.header.flags & proto::kFlagNearest) != 0) != nearest) {
+      return false;
+    }
+    // Only of a lost session can a rank have a result that is not from here.
+    return !brought.is_result() || (takes_partial(brought.header.fingerprint.value()) &&
+                                    session.may_be_known(brought.sequence) &&
+                                    proto::count_ranks(brought.ranks, terms.world) != 0);
+  }
+
+  static bool takes_partial(std::uint64_t fingerprint) {
+    return proto::may_be_partial(proto::from_fingerprint(fingerprint).reduction);
+  }
+
+  void send_cached(const Job& job, const Session& session, const Brought& brought) {
+    counters_.add(Counter::kCachedResults);
+    send_result(job, session, brought.sequence,
+                std::span<const Peer>(&session.member(brought.rank).peer, 1));
+  }
+
+  /// Answers, and counts, what can open or fill no slot any more.
+  bool is_over(Job& job, Session& session, const Brought& brought, bool opens) {
     if (session.aborted()) {
       counters_.add(Counter::kEnded);
-      return registry_.send_abort(header, source, *session.aborted());
+      registry_.send_abort(brought.header, brought.source, *session.aborted());
+      return true;
     }
-
-    const bool open = slots.locate(sequence) == SlotTable::Position::kOpen;
-    if (open && slots.has_contributed(sequence, rank)) {
-      counters_.add(Counter::kDuplicateOpen);
-      return send_pending(header, session, source);
-    }
-    if (!open && session.departed()) {
+    if (opens && session.departed()) {
       counters_.add(Counter::kDeparted);
-      return registry_.abort(job, session, *session.departed());
+      registry_.abort(job, session, *session.departed());
+      return true;
     }
-    const Chunk chunk{.element = header.element.value(),
-                      .fingerprint = header.fingerprint.value(),
-                      .operation = header.operation.value(),
-                      .count = header.count.value()};
-    if (open && slots.chunk(sequence) != chunk) return mismatch(job, session, header);
+    return false;
+  }
 
-    const Scan scan = kernels_.scan(bytes.data(), bytes.size());
+  /// To a chunk that was finished without this rank.
+  void come_late(Job& job, Session& session, const Brought& brought) {
+    SlotTable& slots = session.slots();
+    if (slots.chunk(brought.sequence) != brought.chunk()) {
+      if (!is_over(job, session, brought, false)) mismatch(job, session, brought.header);
+      return;
+    }
+    slots.arrive(brought.sequence, brought.rank);
+    if (!brought.is_result()) counters_.add(Counter::kLateContributions);
+    send_cached(job, session, brought);
+  }
+
+  /// A chunk for a slot that has a result which some rank may yet ask for.
+  void hold_back(Job& job, Session& session, const Brought& brought) {
+    SlotTable& slots = session.slots();
+    const std::uint32_t before = brought.sequence - slots.window();
+    // Whoever sends this has the result of the chunk before.
+    if (slots.awaits(before, brought.rank)) slots.arrive(before, brought.rank);
+    if (slots.locate(brought.sequence) == SlotTable::Position::kNext) {
+      return contribute(job, session, brought);
+    }
+    if (is_over(job, session, brought, true)) return;
+    counters_.add(Counter::kHeldBack);
+    proto::PendingBody body = slots.pending(before);
+    body.missing_count = Be16{0};
+    send_pending(brought, body);
+  }
+
+  /// A contribution to a chunk that is open, or that it opens.
+  void contribute(Job& job, Session& session, const Brought& brought) {
+    SlotTable& slots = session.slots();
+    const std::uint32_t sequence = brought.sequence;
+    const bool open = slots.locate(sequence) == SlotTable::Position::kOpen;
+    if (is_over(job, session, brought, !open)) return;
+    if (open && slots.has_contributed(sequence, brought.rank)) {
+      counters_.add(Counter::kDuplicateOpen);
+      return send_pending(brought, slots.pending(sequence));
+    }
+    const Chunk chunk = brought.chunk();
+    if (open && slots.chunk(sequence) != chunk) return mismatch(job, session, brought.header);
+
+    const Scan scan = kernels_.scan(brought.values.data(), brought.values.size());
     if (scan.malformed) {
       counters_.add(Counter::kMalformedByte);
       return;
     }
-    if (!open) slots.open(sequence, chunk, rank);
+    StragglerWatch* watch = session.watch();
+    if (!open) {
+      slots.open(sequence, chunk, brought.rank);
+      if (watch != nullptr && takes_partial(chunk.fingerprint) && !session.may_be_known(sequence)) {
+        watch->start(sequence, brought.now);
+      }
+    }
+    if (brought.is_result()) {
+      counters_.add(Counter::kKnownResults);
+      slots.adopt(sequence, brought.rank, brought.values, brought.ranks, scan.any_special);
+      return send_to_all(job, session, sequence);
+    }
     counters_.add(Counter::kContributions);
-    session.contributed(rank);
+    session.contributed(brought.rank);
     nat8::Tally tally;
-    if (!slots.contribute(sequence, rank, bytes, scan, tally)) return;
+    if (slots.contribute(sequence, brought.rank, brought.values, scan, tally)) {
+      if (watch != nullptr) watch->stop(sequence);
+      finish(job, session, sequence, tally);
+    } else if (watch != nullptr && watch->is_overdue(sequence)) {
+      finish_partially(job, session, sequence);
+    }
+  }
+
+  /// Finishes the first chunk that is overdue, in whatever session.
+  void finish_overdue(Time now) {
+    for (Job& job : registry_.jobs()) {
+      if (!job.running || job.running->watch() == nullptr || job.running->aborted()) continue;
+      Session& session = *job.running;
+      if (!session.all_take_part()) continue;
+      while (const auto sequence = session.watch()->take_overdue(now)) {
+        finish_partially(job, session, *sequence);
+        if (!outbox_.empty()) return;
+      }
+    }
+  }
+
+  /// Of an overdue chunk, when it has enough ranks. A rank that does not know that the session is
+  /// ready could not resume it with those who have results.
+  void finish_partially(const Job& job, Session& session, std::uint32_t sequence) {
+    SlotTable& slots = session.slots();
+    if (slots.contributions(sequence) < session.terms().quorum || !session.all_take_part()) return;
+    session.watch()->stop(sequence);
+    nat8::Tally tally;
+    slots.finish_partially(sequence, tally);
+    counters_.add(Counter::kPartialResults);
+    finish(job, session, sequence, tally);
+  }
+
+  void finish(const Job& job, const Session& session, std::uint32_t sequence,
+              const nat8::Tally& tally) {
     counters_.add(Counter::kResults);
-    if (slots.is_wide(sequence)) counters_.add(Counter::kWideSlots);
+    if (session.slots().is_wide(sequence)) counters_.add(Counter::kWideSlots);
     counters_.add(Counter::kValuesClipped, tally.clipped);
     counters_.add(Counter::kValuesZero, tally.zeros);
     counters_.add(Counter::kValuesInf, tally.infs);
     counters_.add(Counter::kValuesNan, tally.nans);
+    send_to_all(job, session, sequence);
+  }
+
+  void send_to_all(const Job& job, const Session& session, std::uint32_t sequence) {
     send_result(job, session, sequence, session.hearing_group(), proto::kFlagMulticast);
     send_result(job, session, sequence, session.deaf());
   }
@@ -202,7 +323,7 @@ class Shard::Impl {
                    std::span<const Peer> to, std::uint8_t flags = 0) {
     if (to.empty()) return;
     const Result result = session.slots().result(sequence);
-    Header header = session_header(job, session, Type::kResult);
+    Header header = session_header(job, session, result.partial ? Type::kPartial : Type::kResult);
     header.slot = Be16{static_cast<std::uint16_t>(sequence & (session.slots().window() - 1))};
     header.sequence = Be32{sequence};
     header.operation = Be32{result.chunk.operation};
@@ -215,14 +336,14 @@ class Shard::Impl {
     outbox_.add(to, header).body = result.bytes;
   }
 
-  void send_pending(const Header& request, const Session& session, const Peer& source) {
+  void send_pending(const Brought& brought, const proto::PendingBody& body) {
     counters_.add(Counter::kPendingReplies);
-    Header header = answer(request, Type::kPending);
-    header.slot = request.slot;
-    header.sequence = request.sequence;
-    header.operation = request.operation;
-    header.element = request.element;
-    outbox_.add(source, header, session.slots().pending(request.sequence.value()));
+    Header header = answer(brought.header, Type::kPending);
+    header.slot = brought.header.slot;
+    header.sequence = brought.header.sequence;
+    header.operation = brought.header.operation;
+    header.element = brought.header.element;
+    outbox_.add(brought.source, header, body);
   }
 
   void mismatch(Job& job, Session& session, const Header& header) {

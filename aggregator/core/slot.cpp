@@ -34,9 +34,10 @@ SlotTable::AlignedArray<T> SlotTable::allocate(std::size_t n) {
 
 SlotTable::SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t world,
                      std::uint32_t first_sequence, const proto::RoundingKey& key,
-                     const Kernels& kernels)
+                     const Kernels& kernels, bool partial)
     : mask_(window - 1U),
       stride_(values),
+      result_stride_(values + (partial ? proto::kMaxRankSetBytes : 0)),
       world_(world),
       bitmap_words_((world + 63U) / 64),
       key_(key),
@@ -46,10 +47,11 @@ SlotTable::SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t w
       sums_(allocate<std::int64_t>(window * stride_)),
       carries_(allocate<std::int16_t>(window * stride_)),
       specials_(allocate<std::uint8_t>(window * stride_)),
-      results_(allocate<std::uint8_t>(2 * window * stride_)) {
+      results_(allocate<std::uint8_t>(2 * window * result_stride_)) {
   for (std::uint32_t i = 0; i < window; ++i) {
     const std::uint32_t sequence = first_sequence + i;
     slot(sequence).sequence = sequence - window;
+    slot(sequence).contributions = world;
   }
 }
 
@@ -58,7 +60,9 @@ SlotTable::Position SlotTable::locate(std::uint32_t sequence) const {
   const std::int64_t distance = proto::serial_distance(s.sequence, sequence);
   const auto window = static_cast<std::int64_t>(mask_) + 1;
   if (distance == 0 && s.open) return Position::kOpen;
-  if (distance == window && !s.open) return Position::kNext;
+  if (distance == window && !s.open) {
+    return s.contributions == world_ ? Position::kNext : Position::kHeld;
+  }
   if (distance > 0) return Position::kEarly;
   const unsigned version = distance == 0 ? s.version : s.version ^ 1U;
   if (distance < -window || !s.cached[version].valid) return Position::kStale;
@@ -116,10 +120,44 @@ bool SlotTable::contribute(std::uint32_t sequence, std::uint16_t rank,
     }
   }
   if (scan.any_special) merge_specials(s, specials_.get() + offset(sequence), bytes);
-  contributed_[(sequence & mask_) * bitmap_words_ + rank / 64U] |= std::uint64_t{1} << (rank % 64);
-  if (++s.contributions < world_) return false;
+  arrive(sequence, rank);
+  if (s.contributions < world_) return false;
   finish(sequence, tally);
+  close(s, false, s.specials);
   return true;
+}
+
+void SlotTable::arrive(std::uint32_t sequence, std::uint16_t rank) {
+  contributed_[(sequence & mask_) * bitmap_words_ + rank / 64U] |= std::uint64_t{1} << (rank % 64);
+  ++slot(sequence).contributions;
+}
+
+void SlotTable::finish_partially(std::uint32_t sequence, nat8::Tally& tally) {
+  Slot& s = slot(sequence);
+  finish(sequence, tally);
+  const std::uint64_t* words = &contributed_[(sequence & mask_) * bitmap_words_];
+  std::uint8_t* ranks = cached_bytes(sequence, s.version) + s.chunk.count;
+  for (std::size_t i = 0; i < proto::rank_set_bytes(world_); ++i) {
+    ranks[i] = static_cast<std::uint8_t>(words[i / 8] >> (i % 8 * 8));
+  }
+  close(s, true, s.specials);
+}
+
+void SlotTable::adopt(std::uint32_t sequence, std::uint16_t rank,
+                      std::span<const std::uint8_t> values, std::span<const std::uint8_t> ranks,
+                      bool specials) {
+  Slot& s = slot(sequence);
+  std::uint8_t* bytes = cached_bytes(sequence, s.version);
+  std::copy(values.begin(), values.end(), bytes);
+  std::copy(ranks.begin(), ranks.end(), bytes + values.size());
+  arrive(sequence, rank);
+  close(s, true, specials);
+}
+
+void SlotTable::close(Slot& s, bool partial, bool specials) {
+  s.cached[s.version] = {.chunk = s.chunk, .valid = true, .specials = specials, .partial = partial};
+  s.open = false;
+  --open_slots_;
 }
 
 void SlotTable::widen(Slot& s, const std::int64_t* sums, std::int16_t* carry) {
@@ -168,18 +206,17 @@ void SlotTable::finish(std::uint32_t sequence, nat8::Tally& tally) {
       ++(specials[i] == nat8::kNan ? tally.nans : tally.infs);
     }
   }
-  s.cached[s.version] = {.chunk = s.chunk, .valid = true, .specials = s.specials};
-  s.open = false;
-  --open_slots_;
 }
 
 Result SlotTable::result(std::uint32_t sequence) const {
   const Slot& s = slot(sequence);
   const unsigned version = s.sequence == sequence ? s.version : s.version ^ 1U;
   const Cached& cached = s.cached[version];
+  const std::size_t ranks = cached.partial ? proto::rank_set_bytes(world_) : 0;
   return {.chunk = cached.chunk,
-          .bytes = {cached_bytes(sequence, version), cached.chunk.count},
-          .specials = cached.specials};
+          .bytes = {cached_bytes(sequence, version), cached.chunk.count + ranks},
+          .specials = cached.specials,
+          .partial = cached.partial};
 }
 
 bool SlotTable::any_open_without(std::uint16_t rank) const {

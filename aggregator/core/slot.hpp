@@ -9,6 +9,9 @@
 // first DATA of s arrives every rank has contributed to s-W, and when the first DATA of s+W
 // arrives every rank has the result of s-W. Two cached results a slot are therefore enough to
 // answer every retransmission that a correct rank can make.
+//
+// A chunk may also be finished with some ranks' contributions alone. s+W then has to wait until the
+// others have come to s as well, by sending it or s+W, which says that they have the result of s-W.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +40,9 @@ struct Chunk {
 /// A finished chunk: its recompressed sum and what its packet's header says.
 struct Result {
   Chunk chunk;
-  std::span<const std::uint8_t> bytes;
+  std::span<const std::uint8_t> bytes;  // the set of ranks follows the values of a partial one
   bool specials = false;
+  bool partial = false;
 };
 
 class SlotTable {
@@ -50,12 +54,15 @@ class SlotTable {
     kFinished,  // its result is cached
     kStale,     // finished so long ago that every rank has its result
     kEarly,     // may not be sent yet: the chunk before it is open
+    kHeld,      // opens the slot when all ranks have come to the finished chunk before it
   };
 
   /// `window` slots, a power of two, of up to `values` values from `world` ranks. The rounding
-  /// key's operation is filled in a chunk at a time. Throws std::bad_alloc.
+  /// key's operation is filled in a chunk at a time. Throws std::bad_alloc. Results may be partial
+  /// when `world` is at most proto::kMaxPartialWorld and `partial` is set.
   SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t world,
-            std::uint32_t first_sequence, const proto::RoundingKey& key, const Kernels& kernels);
+            std::uint32_t first_sequence, const proto::RoundingKey& key, const Kernels& kernels,
+            bool partial = false);
 
   [[nodiscard]] Position locate(std::uint32_t sequence) const;
 
@@ -73,10 +80,28 @@ class SlotTable {
   bool contribute(std::uint32_t sequence, std::uint16_t rank, std::span<const std::uint8_t> bytes,
                   const Scan& scan, nat8::Tally& tally);
 
+  /// Finishes the slot with the ranks that have contributed.
+  void finish_partially(std::uint32_t sequence, nat8::Tally& tally);
+
+  /// Finishes the slot with what `rank` knows to be the result: values and set of ranks.
+  void adopt(std::uint32_t sequence, std::uint16_t rank, std::span<const std::uint8_t> values,
+             std::span<const std::uint8_t> ranks, bool specials);
+
   [[nodiscard]] bool is_wide(std::uint32_t sequence) const { return slot(sequence).wide; }
+  [[nodiscard]] std::uint16_t contributions(std::uint32_t sequence) const {
+    return slot(sequence).contributions;
+  }
 
   // ... or kFinished. Valid until the slot is opened again twice.
   [[nodiscard]] Result result(std::uint32_t sequence) const;
+
+  /// `rank` has not come to the chunk, which was finished without it.
+  [[nodiscard]] bool awaits(std::uint32_t sequence, std::uint16_t rank) const {
+    const Slot& s = slot(sequence);
+    return s.contributions < world_ && s.sequence == sequence && !has_contributed(sequence, rank);
+  }
+  /// It has now.
+  void arrive(std::uint32_t sequence, std::uint16_t rank);
 
   /// True when a chunk is open to which `rank` has not contributed.
   [[nodiscard]] bool any_open_without(std::uint16_t rank) const;
@@ -89,11 +114,12 @@ class SlotTable {
     Chunk chunk;
     bool valid = false;
     bool specials = false;
+    bool partial = false;
   };
 
   struct Slot {
-    std::uint32_t sequence = 0;  // of the open chunk, else of the last finished one
-    std::uint16_t contributions = 0;
+    std::uint32_t sequence = 0;       // of the open chunk, else of the last finished one
+    std::uint16_t contributions = 0;  // ranks that have come to it, if too late to be added
     std::uint16_t opener = 0;
     std::uint8_t version = 0;  // which cached result the open or last chunk writes
     bool open = false;
@@ -118,14 +144,16 @@ class SlotTable {
     return std::size_t{sequence & mask_} * stride_;
   }
   [[nodiscard]] std::uint8_t* cached_bytes(std::uint32_t sequence, unsigned version) const {
-    return results_.get() + 2 * offset(sequence) + version * stride_;
+    return results_.get() + (2 * std::size_t{sequence & mask_} + version) * result_stride_;
   }
   static void widen(Slot& slot, const std::int64_t* sums, std::int16_t* carry);
   static void merge_specials(Slot& slot, std::uint8_t* map, std::span<const std::uint8_t> bytes);
   void finish(std::uint32_t sequence, nat8::Tally& tally);
+  void close(Slot& slot, bool partial, bool specials);
 
   std::uint32_t mask_;
-  std::size_t stride_;  // values
+  std::size_t stride_;         // values
+  std::size_t result_stride_;  // values, and the set of ranks where results may be partial
   std::uint16_t world_;
   std::size_t bitmap_words_;
   proto::RoundingKey key_;

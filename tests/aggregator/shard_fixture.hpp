@@ -88,6 +88,8 @@ class ShardFixture : public ::testing::Test {
     std::uint8_t header_flags = 0;  // Flag
     std::uint16_t shards = 1;
     std::uint32_t job = kJob;
+    std::uint16_t stragglers = 0;  // ms
+    std::uint16_t quorum = 0;
   };
 
   static Packet join_packet(std::uint16_t rank, const JoinSpec& spec) {
@@ -105,6 +107,8 @@ class ShardFixture : public ::testing::Test {
     body.shards = Be16{spec.shards};
     body.rounding = spec.rounding;
     body.flags = spec.flags;
+    body.stragglers = Be16{spec.stragglers};
+    body.quorum = Be16{spec.quorum};
     return control_packet(header, body, proto::datagram_size(spec.values));
   }
 
@@ -131,6 +135,7 @@ class ShardFixture : public ::testing::Test {
     std::uint64_t length = 1000;
     std::uint32_t operation = 0;
     std::uint32_t job = kJob;
+    proto::Reduction reduction = proto::Reduction::kSum;
   };
 
   static Header data_header(const DataSpec& spec) {
@@ -143,7 +148,8 @@ class ShardFixture : public ::testing::Test {
     header.slot = Be16{static_cast<std::uint16_t>(sequence % kWindow)};
     header.operation = Be32{spec.operation};
     header.element = Be64{0};
-    header.fingerprint = Be64{proto::fingerprint({.length = spec.length})};
+    header.fingerprint =
+        Be64{proto::fingerprint({.length = spec.length, .reduction = spec.reduction})};
     header.flags = proto::kFlagNearest;
     return header;
   }

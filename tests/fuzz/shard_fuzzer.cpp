@@ -25,6 +25,7 @@ using proto::Type;
 
 constexpr std::uint16_t kValues = 128;
 constexpr std::size_t kSources = 6;
+constexpr std::size_t kPartialJob = 1;  // its chunks do not wait for stragglers
 
 ShardConfig config_of(Input& input) {
   const std::size_t flags = input.byte();
@@ -125,6 +126,11 @@ class Program {
       body.shard = Be16{static_cast<std::uint16_t>(terms >> 1 & 1)};
       body.moves = Be16{static_cast<std::uint16_t>(terms & 1)};
       body.flags = (terms & 8) != 0 ? proto::kJoinUntouched : 0;
+      body.held = Be16{static_cast<std::uint16_t>(terms & 7)};
+    }
+    if (job == kPartialJob) {
+      body.stragglers = Be16{5};
+      body.quorum = Be16{1};
     }
     body.rounding = 1;
     write(datagram_, header, body, proto::datagram_size(body.values.value()));
@@ -159,13 +165,23 @@ class Program {
     header.slot = Be16{static_cast<std::uint16_t>(sequence & (window - 1))};
     header.operation = Be32{chunk / 4};
     header.element = Be64{std::uint64_t{chunk % 4} * kValues};
-    header.fingerprint = Be64{proto::fingerprint({.length = 4 * kValues})};
+    const bool partial = job == kPartialJob && chunk % 8 < 6;
+    header.fingerprint = Be64{proto::fingerprint(
+        {.length = 4 * kValues,
+         .reduction = partial ? proto::Reduction::kPartialSum : proto::Reduction::kSum})};
     header.count = Be16{count};
     header.flags = proto::kFlagNearest;
     write(datagram_, header, sizeof(Header) + count);
     // Large codes, so that slots become wide, and specials.
     constexpr std::array<std::uint8_t, 8> kBytes = {0x40, 0x3C, 0xBC, 0x05, 0x41, 0xC1, 0x42, 0x20};
     std::memset(datagram_.data() + sizeof(Header), kBytes[place >> 3 & 7], count);
+    if (!partial || (place & 0x80) == 0) return;
+    // As if an aggregator that is lost had answered it, with rank 0 at least.
+    header.type = Type::kPartial;
+    std::memcpy(datagram_.data(), &header, sizeof(header));
+    const std::size_t world = std::max<std::size_t>(1, jobs_[job].world);  // none has joined yet
+    datagram_.resize(datagram_.size() + proto::rank_set_bytes(world), std::byte{0});
+    datagram_[sizeof(Header) + count] = std::byte{1};
   }
 
   void control(std::size_t job, std::size_t rank, Type type) {

@@ -7,6 +7,7 @@
 
 #include "datagrams.hpp"
 #include "input.hpp"
+#include "proto/operation.hpp"
 #include "support/packets.hpp"
 
 namespace natagg::fuzz {
@@ -28,7 +29,7 @@ constexpr Counter kOutcomes[] = {
     Counter::kBadTerms,       Counter::kMalformedByte,  Counter::kStaleSequence,
     Counter::kEarlySequence,  Counter::kDuplicateOpen,  Counter::kMismatch,
     Counter::kDeparted,       Counter::kEnded,          Counter::kContributions,
-    Counter::kCachedResults,
+    Counter::kCachedResults,  Counter::kHeldBack,       Counter::kKnownResults,
 };
 
 /// The longest answer to anything that need not be as long: ABORT.
@@ -131,6 +132,7 @@ void ShardWitness::look_at(const Outgoing& outgoing) {
       return;
     }
     case Type::kResult: return look_at_result(header, proto::payload(packet));
+    case Type::kPartial: return look_at_partial(header, packet);
     case Type::kOffer:
     case Type::kRefuse:
     case Type::kLeave:
@@ -153,10 +155,25 @@ void ShardWitness::look_at_result(const Header& header, std::span<const std::uin
           "a result is the same bytes each time");
 }
 
+void ShardWitness::look_at_partial(const Header& header, std::span<const std::byte> packet) {
+  const std::uint32_t epoch = header.epoch.value();
+  const auto values = proto::payload(packet);
+  const auto ranks = proto::rank_set(packet);
+  require(proto::count_ranks(ranks, worlds_[{header.job.value(), epoch}]) != 0,
+          "a partial result is of ranks of its world");
+  require(proto::may_be_partial(proto::from_fingerprint(header.fingerprint.value()).reduction),
+          "only operations that take it get a partial result");
+  ChunkHistory& chunk = chunks_[{header.job.value(), epoch, header.sequence.value()}];
+  std::vector<std::uint8_t> result(values.begin(), values.end());
+  result.insert(result.end(), ranks.begin(), ranks.end());
+  if (chunk.result.empty()) chunk.result = result;
+  require(chunk.result == result, "a partial result is the same bytes each time");
+}
+
 void ShardWitness::tick(Time now) {
   before_ = shard_.counters();
-  // A probe, a session that becomes ready or ends: a few a job.
-  for (std::size_t left = 4U * config_.max_jobs; left > 0; --left) {
+  // A probe, a session that becomes ready or ends: a few a job. And all slots may be overdue.
+  for (std::size_t left = (4U + config_.max_window) * config_.max_jobs; left > 0; --left) {
     const auto sent = shard_.tick(now);
     if (sent.empty()) return check_bounds(sent);
     for (const Outgoing& outgoing : sent) look_at(outgoing);

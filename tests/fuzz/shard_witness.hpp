@@ -50,6 +50,7 @@ class ShardWitness {
 
   void look_at(const aggregator::Outgoing& outgoing);
   void look_at_result(const proto::Header& header, std::span<const std::uint8_t> bytes);
+  void look_at_partial(const proto::Header& header, std::span<const std::byte> packet);
   void check_counted(proto::Type type, bool well_formed);
   void check_stranger(std::span<const aggregator::Outgoing> sent, const aggregator::Peer& source,
                       std::size_t size) const;
