@@ -41,6 +41,7 @@ StreamConfig config_of(Input& input) {
   config.window = static_cast<std::uint16_t>(1U << (flags >> 5 & 3));
   config.in_flight = (flags & 128) != 0 ? 3 : 64;
   config.connect_deadline = kStart + 1000 * kMs;
+  if (config.world >= 3) config.straggler_deadline = 20 * kMs;
   return config;
 }
 
@@ -224,6 +225,11 @@ class Program {
     write(datagram_, header, sizeof(Header) + header.count.value());
     constexpr std::array<std::uint8_t, 4> kBytes = {0x40, 0x3C, 0x42, 0x05};
     std::memset(datagram_.data() + sizeof(Header), kBytes[which & 3], header.count.value());
+    if (config_.straggler_deadline != 0 && (which & 0x40) != 0) {
+      header.type = Type::kPartial;
+      std::memcpy(datagram_.data(), &header, sizeof(header));
+      datagram_.push_back(static_cast<std::byte>(which >> 2 & 7));
+    }
     deliver(data->to);
   }
 

@@ -50,7 +50,9 @@ void StreamWitness::submit(std::size_t length, Time timeout) {
   operation->length = length;
   operation->values.assign(length + kGuards, 1.0F);
   std::fill_n(operation->values.begin() + static_cast<std::ptrdiff_t>(length), kGuards, kGuard);
-  const std::uint64_t id = stream_.submit({.operation = {.length = length},
+  const bool partial = config_.straggler_deadline != 0 && length % 2 == 0;
+  const auto reduction = partial ? proto::Reduction::kPartialSum : proto::Reduction::kSum;
+  const std::uint64_t id = stream_.submit({.operation = {.length = length, .reduction = reduction},
                                            .in = operation->values.data(),
                                            .out = operation->values.data(),
                                            .deadline = now_ + timeout});
@@ -81,6 +83,7 @@ void StreamWitness::look_at(const worker::Outgoing& outgoing) {
   const Header header = proto::read_header(outgoing.datagram);
   switch (header.type) {
     case Type::kData:
+    case Type::kPartial:
       sent_.push_back({outgoing.to, header});
       if (sent_.size() > kRemembered) sent_.pop_front();
       return;

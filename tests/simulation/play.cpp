@@ -112,6 +112,8 @@ worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
   config.window = plan.window;
   config.in_flight = plan.in_flight;
   config.first_operation = scenario.first_operation;
+  config.straggler_deadline = scenario.straggler_deadline;
+  config.quorum = scenario.quorum;
   config.kernels = kernels_named(plan.kernels);
   if (scenario.authenticated) {
     config.key = std::make_shared<proto::JobKey>(job_key(config.job));

@@ -65,8 +65,10 @@ struct Scenario {
   int shift = 0;
   Time connect_within = kNever;  // of each rank's start
   bool one_at_a_time = false;    // each rank waits for an operation before it submits the next
-  bool authenticated = false;    // the job has a key
-  bool close_early = false;      // each rank leaves as soon as its own operations are done
+  Time straggler_deadline = 0;   // 0: no result is partial
+  std::uint16_t quorum = 0;
+  bool authenticated = false;  // the job has a key
+  bool close_early = false;    // each rank leaves as soon as its own operations are done
   std::vector<OperationPlan> operations;
   std::vector<WorkerPlan> workers;
 };
@@ -82,8 +84,9 @@ struct Scenario {
 /// One line.
 [[nodiscard]] std::string to_string(const Scenario& scenario);
 
-/// How many seeds each of the told stories plays: one in 1,000 of NATAGG_SIM_SEEDS (default 10,000),
-/// but 10 where one in 50 are as many, and one in 50 where they are fewer, as with sanitizers.
+/// How many seeds each of the told stories plays: one in 1,000 of NATAGG_SIM_SEEDS (default
+/// 10,000), but 10 where one in 50 are as many, and one in 50 where they are fewer, as with
+/// sanitizers.
 [[nodiscard]] std::uint64_t story_seeds();
 
 }  // namespace natagg::simulation

@@ -141,6 +141,7 @@ void WorkerHost::collect(Time now) {
     const std::span<const float> buffer = buffers_[completion->id];
     const std::size_t length = job.input.size();
     job.status = completion->status;
+    job.partial = completion->partial;
     job.ended = now;
     job.output.assign(buffer.begin() + kMargin,
                       buffer.begin() + static_cast<std::ptrdiff_t>(kMargin + length));

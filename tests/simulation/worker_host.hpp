@@ -31,6 +31,7 @@ struct Job {
   Time submitted = kNever;
   Time ended = kNever;
   std::optional<natagg_status> status;
+  worker::PartialReport partial;
 };
 
 struct Pause {

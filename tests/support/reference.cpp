@@ -174,7 +174,7 @@ T round_to(double value) {
 template <Value T>
 std::vector<T> all_reduce(const std::vector<std::vector<T>>& inputs, const Terms& terms) {
   const auto world = static_cast<std::uint32_t>(inputs.size());
-  const std::uint32_t divisor = terms.reduction == proto::Reduction::kAverage ? world : 1;
+  const std::uint32_t divisor = proto::is_average(terms.reduction) ? world : 1;
   std::vector<T> result(inputs[0].size());
   std::vector<std::uint8_t> bytes(world);
   std::vector<proto::RoundingFractions> fractions;
@@ -185,6 +185,29 @@ std::vector<T> all_reduce(const std::vector<std::vector<T>>& inputs, const Terms
       bytes[rank] = encode(to_double(inputs[rank][i]), terms.shift, fractions[rank](i));
     }
     result[i] = round_to<T>(decode(reduce_with(aggregator(i), bytes), terms.shift, divisor));
+  }
+  return result;
+}
+
+std::vector<float> reduce_some(const std::vector<std::vector<float>>& inputs,
+                               const std::vector<std::uint16_t>& ranks, const Terms& terms,
+                               std::uint64_t first, std::size_t count) {
+  std::vector<float> result(count);
+  std::vector<std::uint8_t> bytes(ranks.size());
+  std::vector<proto::RoundingFractions> fractions;
+  for (const std::uint16_t rank : ranks) fractions.emplace_back(key_of(terms, rank));
+  proto::RoundingFractions aggregator(key_of(terms, proto::kAggregatorRank));
+  // A power of two times a quotient of small integers, which IEEE 754 division rounds once.
+  const float multiplier =
+      proto::is_average(terms.reduction) ? 1.0F : static_cast<float>(inputs.size());
+  const float scale = multiplier / static_cast<float>(ranks.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t element = first + i;
+    for (std::size_t k = 0; k < ranks.size(); ++k) {
+      bytes[k] = encode(double{inputs[ranks[k]][element]}, terms.shift, fractions[k](element));
+    }
+    const std::uint8_t sum = reduce_with(aggregator(element), bytes);
+    result[i] = static_cast<float>(decode(sum, terms.shift, 1)) * scale;
   }
   return result;
 }

@@ -49,4 +49,11 @@ template <Value T>
 [[nodiscard]] std::vector<T> all_reduce(const std::vector<std::vector<T>>& inputs,
                                         const Terms& terms);
 
+/// The same for elements `first` to `first` + `count` of what comes of some ranks alone, whose
+/// values stand for all.
+[[nodiscard]] std::vector<float> reduce_some(const std::vector<std::vector<float>>& inputs,
+                                             const std::vector<std::uint16_t>& ranks,
+                                             const Terms& terms, std::uint64_t first,
+                                             std::size_t count);
+
 }  // namespace natagg::reference

@@ -21,6 +21,10 @@ using proto::Header;
 /// have been reordered (RFC 9002, 6.1.1).
 constexpr std::uint64_t kReordering = 3;
 
+std::size_t rank_set_bytes(const StreamConfig& config) {
+  return config.straggler_deadline == 0 ? 0 : proto::rank_set_bytes(config.world);
+}
+
 }  // namespace
 
 Channel::Channel(const StreamConfig& config, const Kernels& kernels, const ShardSession& session,
@@ -33,7 +37,7 @@ Channel::Channel(const StreamConfig& config, const Kernels& kernels, const Shard
       rtt_(config.min_rto, config.max_rto),
       window_(session.window),
       ring_(session.window),
-      history_(session.window, session.values),
+      history_(session.window, session.values, rank_set_bytes(config)),
       heartbeat_(proto::make_header(proto::Type::kHeartbeat)),
       origin_(session.first_sequence) {
   heartbeat_.job = Be32{config.job};
@@ -140,7 +144,7 @@ void Channel::send_again(std::uint16_t i, Time now, Sink& sink) {
   last_sent_ = now;
   ++stats_.data_packets;
   ++stats_.retransmissions;
-  sink.add(session_.endpoint, {history_.datagram(number_of(i)), sizeof(Header) + flight.count});
+  sink.add(session_.endpoint, history_.datagram(number_of(i), flight.count));
 }
 
 /// Chunk next_, for the first time; send_next() fills in what depends on the session.
@@ -168,7 +172,7 @@ void Channel::encode_next(const ChunkRange& range) {
   if (config_.rounding == proto::Rounding::kNearest) header.flags |= proto::kFlagNearest;
   if (tally.nans + tally.infs != 0) header.flags |= proto::kFlagSpecials;
   std::memcpy(datagram, &header, sizeof(header));
-  history_.entry(next_) = {.operation_id = operation.id, .answered = false};
+  history_.entry(next_) = {.operation_id = operation.id, .answered = false, .partial = false};
   ++encoded_;
 }
 
@@ -194,11 +198,11 @@ void Channel::send_next(Time now, Sink& sink) {
               .count = header.count.value()};
   ++order_;
   move(i, Flight::State::kSent);
-  ++next_;
+  const std::uint64_t number = next_++;
   ++in_flight_;
   last_sent_ = now;
   ++stats_.data_packets;
-  sink.add(session_.endpoint, {datagram, sizeof(Header) + header.count.value()});
+  sink.add(session_.endpoint, history_.datagram(number, header.count.value()));
 }
 
 void Channel::send_heartbeat(Time now, Sink& sink) {
@@ -212,8 +216,9 @@ void Channel::send_heartbeat(Time now, Sink& sink) {
   sink.add(session_.endpoint, std::as_bytes(std::span(&heartbeat_, 1)));
 }
 
-std::optional<std::uint64_t> Channel::on_result(const Header& header,
-                                                std::span<const std::uint8_t> bytes, Time now) {
+std::optional<Completion> Channel::on_result(const Header& header,
+                                             std::span<const std::uint8_t> bytes,
+                                             std::span<const std::uint8_t> ranks, Time now) {
   std::uint64_t number = 0;
   if (!is_under_way(header.sequence.value(), number)) {
     const bool early = proto::serial_less(sequence_of(next_) - 1, header.sequence.value());
@@ -231,22 +236,19 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
   const bool same = header.operation.value() == flight.operation &&
                     header.element.value() == flight.element && bytes.size() == flight.count &&
                     header.shift == config_.shift &&
-                    header.fingerprint.value() == sent.fingerprint.value();
+                    header.fingerprint.value() == sent.fingerprint.value() &&
+                    (ranks.empty() || may_have(sent, ranks));
   if (!same || kernels_.scan(bytes.data(), bytes.size()).malformed) {
     ++stats_.rejected_packets;
     return std::nullopt;
   }
-  History::Entry& entry = history_.entry(number);
   // An answered chunk was sent for the others' sake; its operation may be over.
-  const bool lacked = !entry.answered;
+  const bool lacked = !history_.entry(number).answered;
   if (lacked) {
-    const Submission& submission = operations_.at(flight.operation_id).submission;
-    const bool average = submission.operation.reduction == proto::Reduction::kAverage;
-    decode_chunk(kernels_, submission.operation.type, bytes, submission.out, flight.element,
-                 config_.shift, average ? config_.world : 1U);
-    entry.answered = true;
-    untouched_ = false;
-    while (lacking_ < encoded_ && history_.entry(lacking_).answered) ++lacking_;
+    take(number, flight, header, bytes, ranks);
+  } else if (contradicts(number, bytes, ranks)) {
+    contradicted_ = true;
+    return std::nullopt;
   }
 
   ++stats_.result_packets;
@@ -267,7 +269,66 @@ std::optional<std::uint64_t> Channel::on_result(const Header& header,
   find_lost(order, now);
   while (oldest_ < next_ && ring_[ring_index(oldest_)].state == Flight::State::kDone) ++oldest_;
   const std::uint64_t id = flight.operation_id;
-  return lacked && operations_.complete_chunk(id) ? std::optional(id) : std::nullopt;
+  return lacked ? operations_.complete_chunk(id) : std::nullopt;
+}
+
+/// Whether the result of what was `sent` may be of these ranks alone.
+bool Channel::may_have(const Header& sent, std::span<const std::uint8_t> ranks) const {
+  if (config_.straggler_deadline == 0) return false;
+  if (!proto::may_be_partial(proto::from_fingerprint(sent.fingerprint.value()).reduction)) {
+    return false;
+  }
+  return proto::count_ranks(ranks, config_.world) != 0;
+}
+
+/// The first result of a chunk.
+void Channel::take(std::uint64_t number, const Flight& flight, const Header& header,
+                   std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> ranks) {
+  const Submission& submission = operations_.at(flight.operation_id).submission;
+  const std::uint32_t present =
+      ranks.empty() ? config_.world : proto::count_ranks(ranks, config_.world);
+  nat8::Scale scale;
+  if (proto::is_average(submission.operation.reduction)) {
+    scale.divisor = present;
+  } else if (present != config_.world) {
+    scale = {.multiplier = config_.world, .divisor = present};
+  }
+  decode_chunk(kernels_, submission.operation.type, bytes, submission.out, flight.element,
+               config_.shift, scale);
+  if (!ranks.empty()) {
+    operations_.note_partial(flight.operation_id, flight.count, ranks, config_.world);
+    keep_partial(number, header, bytes, ranks);
+  }
+  history_.entry(number).answered = true;
+  untouched_ = false;
+  answered_end_ = std::max(answered_end_, number + 1);
+  while (lacking_ < encoded_ && history_.entry(lacking_).answered) ++lacking_;
+}
+
+/// In the place of this rank's own values, which nobody needs any more.
+void Channel::keep_partial(std::uint64_t number, const Header& header,
+                           std::span<const std::uint8_t> bytes,
+                           std::span<const std::uint8_t> ranks) {
+  std::byte* datagram = history_.datagram(number);
+  Header kept;
+  std::memcpy(&kept, datagram, sizeof(kept));
+  kept.type = proto::Type::kPartial;
+  kept.flags = header.flags & (proto::kFlagNearest | proto::kFlagSpecials);
+  std::memcpy(datagram, &kept, sizeof(kept));
+  std::memcpy(datagram + sizeof(kept), bytes.data(), bytes.size());
+  std::memcpy(datagram + sizeof(kept) + bytes.size(), ranks.data(), ranks.size());
+  history_.entry(number).partial = true;
+}
+
+/// Whether a chunk's result differs from that of an earlier session.
+bool Channel::contradicts(std::uint64_t number, std::span<const std::uint8_t> bytes,
+                          std::span<const std::uint8_t> ranks) {
+  const bool partial = history_.entry(number).partial;
+  if (partial == ranks.empty()) return true;
+  if (!partial) return false;
+  const std::byte* kept = history_.datagram(number) + sizeof(Header);
+  return std::memcmp(kept, bytes.data(), bytes.size()) != 0 ||
+         std::memcmp(kept + bytes.size(), ranks.data(), ranks.size()) != 0;
 }
 
 /// Whether a chunk from oldest_ up to next_ has that sequence, and which.
@@ -291,7 +352,13 @@ void Channel::on_pending(const Header& header, const proto::PendingBody& body) {
   if (!is_under_way(header.sequence.value(), number)) return;
   const std::uint16_t i = ring_index(number);
   Flight& flight = ring_[i];
-  if (flight.state == Flight::State::kDone || body.missing_count.value() == 0) return;
+  if (flight.state == Flight::State::kDone) return;
+  if (body.missing_count.value() == 0) {
+    // Nothing is confirmed: the next time-out asks again.
+    flight.held_back = config_.straggler_deadline != 0;
+    if (flight.missing_count == 0) flight.missing = body.missing.value();
+    return;
+  }
   flight.missing = body.missing.value();
   flight.missing_count = body.missing_count.value();
   move(i, Flight::State::kConfirmed);

@@ -14,6 +14,7 @@
 // takes in only the results that it lacks itself.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -50,10 +51,11 @@ class Channel {
   void transmit(Time now, std::size_t room, Sink& sink);
   [[nodiscard]] Time next_event() const;
 
-  /// A valid RESULT of this session; the id of the operation that it completes, if any.
-  [[nodiscard]] std::optional<std::uint64_t> on_result(const proto::Header& header,
-                                                       std::span<const std::uint8_t> bytes,
-                                                       Time now);
+  /// A valid RESULT of this session, or PARTIAL with its set of ranks; the completion of the
+  /// operation that it ends, if any.
+  [[nodiscard]] std::optional<Completion> on_result(const proto::Header& header,
+                                                    std::span<const std::uint8_t> bytes,
+                                                    std::span<const std::uint8_t> ranks, Time now);
   void on_pending(const proto::Header& header, const proto::PendingBody& body);
 
   /// Sends nothing more until resume().
@@ -66,6 +68,12 @@ class Channel {
 
   /// Sequence of the first chunk of which this rank has no result.
   [[nodiscard]] std::uint32_t resume_point() const { return sequence_of(lacking_); }
+  /// Chunks from there to the last of which it has one.
+  [[nodiscard]] std::uint16_t held() const {
+    return static_cast<std::uint16_t>(answered_end_ - std::min(answered_end_, lacking_));
+  }
+  /// A chunk was answered in two sessions, and not with the same ranks and values.
+  [[nodiscard]] bool contradicted() const { return contradicted_; }
   /// This rank has no result at all.
   [[nodiscard]] bool untouched() const { return untouched_; }
 
@@ -105,6 +113,13 @@ class Channel {
   void send_next(Time now, Sink& sink);
   void start(Time now);
   void send_heartbeat(Time now, Sink& sink);
+  [[nodiscard]] bool may_have(const proto::Header& sent, std::span<const std::uint8_t> ranks) const;
+  void take(std::uint64_t number, const Flight& flight, const proto::Header& header,
+            std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> ranks);
+  void keep_partial(std::uint64_t number, const proto::Header& header,
+                    std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> ranks);
+  [[nodiscard]] bool contradicts(std::uint64_t number, std::span<const std::uint8_t> bytes,
+                                 std::span<const std::uint8_t> ranks);
 
   const StreamConfig& config_;
   const Kernels& kernels_;
@@ -122,13 +137,15 @@ class Channel {
   FlightList lost_list_;
 
   // Numbers of chunks count from the job's first on this shard, whatever the session.
-  std::uint32_t origin_;       // sequence of chunk 0
-  std::uint64_t oldest_ = 0;   // the first chunk without a result of this session
-  std::uint64_t next_ = 0;     // the next chunk to send in this session
-  std::uint64_t lacking_ = 0;  // the first chunk without a result of any session
-  std::uint64_t encoded_ = 0;  // the next chunk to send for the first time
-  bool untouched_ = true;      // no result has come yet
+  std::uint32_t origin_;            // sequence of chunk 0
+  std::uint64_t oldest_ = 0;        // the first chunk without a result of this session
+  std::uint64_t next_ = 0;          // the next chunk to send in this session
+  std::uint64_t lacking_ = 0;       // the first chunk without a result of any session
+  std::uint64_t encoded_ = 0;       // the next chunk to send for the first time
+  std::uint64_t answered_end_ = 0;  // after the last chunk with a result of any session
+  bool untouched_ = true;           // no result has come yet
   bool suspended_ = false;
+  bool contradicted_ = false;
   std::uint64_t order_ = 0;
   std::uint64_t hint_ = 0;  // OperationQueue::chunk()'s
   std::size_t in_flight_ = 0;

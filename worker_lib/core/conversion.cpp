@@ -3,7 +3,26 @@
 
 #include "worker_lib/core/conversion.hpp"
 
+#include <array>
+
 namespace natagg::worker {
+namespace {
+
+/// Without a kernel: it is rare that a result is partial. Divides once for each byte value.
+template <typename Element, Element (*kDecode)(std::uint8_t, int, const nat8::Scale&)>
+void decode_slowly(std::span<const std::uint8_t> bytes, Element* out, int shift,
+                   const nat8::Scale& scale) {
+  std::array<bool, 256> known{};
+  std::array<Element, 256> values;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const std::uint8_t byte = bytes[i];
+    if (!known[byte]) values[byte] = kDecode(byte, shift, scale);
+    known[byte] = true;
+    out[i] = values[byte];
+  }
+}
+
+}  // namespace
 
 void encode_chunk(const Kernels& kernels, proto::DataType type, const void* tensor,
                   std::uint64_t element, std::span<std::uint8_t> bytes,
@@ -21,15 +40,22 @@ void encode_chunk(const Kernels& kernels, proto::DataType type, const void* tens
 }
 
 void decode_chunk(const Kernels& kernels, proto::DataType type, std::span<const std::uint8_t> bytes,
-                  void* tensor, std::uint64_t element, int shift, std::uint32_t divisor) {
-  const auto decode = [&]<typename Element>(Kernels::Decode<Element>* kernel) {
-    kernel(bytes.data(), static_cast<Element*>(tensor) + element, bytes.size(), shift, divisor);
+                  void* tensor, std::uint64_t element, int shift, const nat8::Scale& scale) {
+  const auto decode = [&]<typename Element>(Kernels::Decode<Element>* kernel, auto slowly) {
+    Element* out = static_cast<Element*>(tensor) + element;
+    if (scale.multiplier == 1) return kernel(bytes.data(), out, bytes.size(), shift, scale.divisor);
+    slowly(bytes, out, shift, scale);
   };
+  using Half = std::uint16_t;
   switch (type) {
-    case proto::DataType::kFloat32: return decode(kernels.decode_f32);
-    case proto::DataType::kFloat64: return decode(kernels.decode_f64);
-    case proto::DataType::kFloat16: return decode(kernels.decode_f16);
-    case proto::DataType::kBfloat16: return decode(kernels.decode_bf16);
+    case proto::DataType::kFloat32:
+      return decode(kernels.decode_f32, decode_slowly<float, nat8::decode_float>);
+    case proto::DataType::kFloat64:
+      return decode(kernels.decode_f64, decode_slowly<double, nat8::decode_double>);
+    case proto::DataType::kFloat16:
+      return decode(kernels.decode_f16, decode_slowly<Half, nat8::decode_float16>);
+    case proto::DataType::kBfloat16:
+      return decode(kernels.decode_bf16, decode_slowly<Half, nat8::decode_bfloat16>);
   }
 }
 

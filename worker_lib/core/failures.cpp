@@ -95,6 +95,20 @@ Failure not_resumed(const std::string& where, int rank) {
           "an aggregator was lost, and the job cannot be resumed: " + where};
 }
 
+Failure no_room_for_ranks(std::uint16_t world) {
+  return {NATAGG_INVALID_ARGUMENT, -1,
+          "straggler_deadline: the path's packets have no room for a list of " +
+              std::to_string(world) + " ranks"};
+}
+
+Failure contradicted(const proto::Endpoint& shard, const proto::Header& header) {
+  return {NATAGG_AGGREGATOR_LOST, -1,
+          "an aggregator was lost, and its successor " + to_string(shard) +
+              " answers otherwise: operation " + std::to_string(header.operation.value()) +
+              ", values from " + std::to_string(header.element.value()) + " on, sequence " +
+              std::to_string(header.sequence.value())};
+}
+
 Failure overdue(const PendingOperation& operation, const Channel* channel, const Flight* flight,
                 Time now) {
   Failure failure{NATAGG_TIMED_OUT, -1,
@@ -106,6 +120,12 @@ Failure overdue(const PendingOperation& operation, const Channel* channel, const
   failure.message += ": values " + std::to_string(flight->element) + " to " +
                      std::to_string(flight->element + flight->count - 1) + " at aggregator " +
                      to_string(channel->session().endpoint);
+  if (flight->missing_count == 0 && flight->held_back) {
+    failure.rank = flight->missing;
+    failure.message += " are held back for rank " + std::to_string(flight->missing) +
+                       ", which is a window of chunks behind";
+    return failure;
+  }
   if (flight->missing_count == 0) {
     failure.message += " are unanswered; it was last heard " +
                        milliseconds(now - channel->silent_since()) + " ago";

@@ -26,6 +26,12 @@ namespace natagg::worker {
 /// missing, -1 for none.
 [[nodiscard]] Failure not_resumed(const std::string& where, int rank);
 
+/// The path's packets cannot list so many ranks beside any values.
+[[nodiscard]] Failure no_room_for_ranks(std::uint16_t world);
+
+/// The chunk of `header` was answered before an aggregator was lost, and otherwise than now.
+[[nodiscard]] Failure contradicted(const proto::Endpoint& shard, const proto::Header& header);
+
 /// `operation` has missed its deadline. `flight` is its oldest unanswered chunk and `channel`
 /// where that is under way; both nullptr when none is.
 [[nodiscard]] Failure overdue(const PendingOperation& operation, const Channel* channel,

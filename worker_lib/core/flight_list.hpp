@@ -35,6 +35,7 @@ struct Flight {
   std::uint16_t next = 0;
   bool retransmitted = false;
   bool timed_out = false;  // sent again because nothing at all was heard
+  bool held_back = false;  // not taken yet: `missing` is a window behind
   State state = State::kDone;
 };
 

@@ -31,7 +31,8 @@ Guard::Guard(const StreamConfig& config)
     : config_(config),
       key_(*config.key),
       room_(proto::datagram_size(
-          std::max<std::size_t>(config.values, proto::values_for_mtu(config.mtu)))) {}
+                std::max<std::size_t>(config.values, proto::values_for_mtu(config.mtu))) +
+            proto::kMaxRankSetBytes) {}
 
 Nonce Guard::make_nonce() {
   const proto::Be64 number{nonces_++};

@@ -17,6 +17,13 @@ using proto::Be64;
 using proto::RefuseReason;
 
 constexpr Time kRound = 50'000'000;
+constexpr Time kMillisecond = 1'000'000;
+
+std::size_t datagram_size(const StreamConfig& config, std::uint16_t values) {
+  if (config.straggler_deadline == 0) return proto::datagram_size(values);
+  return proto::partial_datagram_size(values, config.world,
+                                      config.key ? proto::Keys::kSome : proto::Keys::kNone);
+}
 
 /// Reasons that pass when an earlier run's workers are gone.
 bool may_pass(RefuseReason reason) {
@@ -55,7 +62,7 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
     : config_(config),
       session_{.endpoint = shard, .index = proposal.index, .shards = proposal.shards},
       window_(proposal.window),
-      datagram_(proto::datagram_size(proposal.values)),
+      datagram_(datagram_size(config, proposal.values)),
       next_join_(now),
       silent_since_(now) {
   proto::Header header = proto::make_header(proto::Type::kJoin);
@@ -72,6 +79,11 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
   body.shard = Be16{proposal.index};
   body.shards = Be16{proposal.shards};
   body.rounding = static_cast<std::uint8_t>(config.rounding);
+  if (config.straggler_deadline != 0) {
+    body.stragglers = Be16{static_cast<std::uint16_t>(config.straggler_deadline / kMillisecond)};
+    body.quorum =
+        Be16{config.quorum != 0 ? config.quorum : static_cast<std::uint16_t>(config.world / 2 + 1)};
+  }
   if (config.values != 0) body.flags |= proto::kJoinValuesPinned;
   std::memcpy(datagram_.data(), &header, sizeof(header));
   std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
@@ -99,6 +111,7 @@ void Joining::join_again(const proto::Endpoint& shard, const Lost& lost, std::ui
   }
   body.members = Be64{lost.members};
   body.resume = Be32{lost.resume};
+  body.held = Be16{lost.held};
   body.moves = Be16{moves};
   body.flags = static_cast<std::uint8_t>(body.flags & ~proto::kJoinUntouched);
   if (lost.untouched) body.flags |= proto::kJoinUntouched;
@@ -137,7 +150,7 @@ std::optional<std::string> Joining::on_welcome(const proto::Header& header,
       body.values.value() >= proto::kMinValues && body.values.value() <= proto::kMaxValues &&
       body.values.value() % proto::kValuesMultiple == 0 && body.window.value() != 0 &&
       (body.window.value() & (body.window.value() - 1U)) == 0 && body.window.value() <= window_ &&
-      proto::datagram_size(body.values.value()) <= datagram_.size();
+      datagram_size(config_, body.values.value()) <= datagram_.size();
   if (!sane) return std::nullopt;
   if (lost_ && body.members.value() != lost_->members) {
     return "job " + std::to_string(config_.job) + " has formed anew with other workers";

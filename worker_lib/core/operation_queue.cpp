@@ -12,7 +12,8 @@ bool OperationQueue::submit(const Submission& submission) {
                              .id = next_id(),
                              .fingerprint = proto::fingerprint(submission.operation),
                              .index = next_index_++,
-                             .ended = submission.operation.length == 0};
+                             .ended = submission.operation.length == 0,
+                             .partial = {}};
   if (values_ != 0) cut(operation);
   operations_.push_back(operation);
   if (operation.ended) {
@@ -48,12 +49,29 @@ std::optional<ChunkRange> OperationQueue::chunk(std::uint64_t number, std::uint6
                     .count = static_cast<std::uint16_t>(std::min<std::uint64_t>(rest, values_))};
 }
 
-bool OperationQueue::complete_chunk(std::uint64_t id) {
+std::optional<Completion> OperationQueue::complete_chunk(std::uint64_t id) {
   PendingOperation& operation = at(id);
-  if (--operation.remaining != 0) return false;
+  if (--operation.remaining != 0) return std::nullopt;
   operation.ended = true;
+  Completion completion{.id = id, .partial = operation.partial};
+  completion.partial.chunks = operation.chunks;
   pop_ended();
-  return true;
+  return completion;
+}
+
+void OperationQueue::note_partial(std::uint64_t id, std::uint16_t count,
+                                  std::span<const std::uint8_t> ranks, std::uint16_t world) {
+  PendingOperation& operation = at(id);
+  PartialReport& report = operation.partial;
+  const std::uint16_t present = proto::count_ranks(ranks, world);
+  report.least_ranks = report.partial_chunks == 0 ? present : std::min(report.least_ranks, present);
+  ++report.partial_chunks;
+  const auto length = static_cast<double>(operation.submission.operation.length);
+  report.variance_inflation +=
+      static_cast<double>(count) / length * (static_cast<double>(world) / present - 1);
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    if (!proto::holds(ranks, rank)) report.missing[rank / 64] |= std::uint64_t{1} << (rank % 64);
+  }
 }
 
 const PendingOperation* OperationQueue::overdue(Time now) {

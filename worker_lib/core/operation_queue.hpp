@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 
 #include "worker_lib/core/stream.hpp"
 
@@ -24,6 +25,7 @@ struct PendingOperation {
   std::uint64_t remaining = 0;  // chunks without a result
   std::uint32_t index = 0;      // on the wire
   bool ended = false;
+  PartialReport partial;
 };
 
 /// A part of an operation that one packet carries.
@@ -47,8 +49,12 @@ class OperationQueue {
   /// first: it makes the search constant-time for growing numbers.
   [[nodiscard]] std::optional<ChunkRange> chunk(std::uint64_t number, std::uint64_t& hint);
 
-  /// A chunk of operation `id` has its result; true when it was the last.
-  bool complete_chunk(std::uint64_t id);
+  /// A chunk of operation `id` has its result; the operation's completion when it was the last.
+  std::optional<Completion> complete_chunk(std::uint64_t id);
+
+  /// The result of a chunk of operation `id`, of `count` values, has these ranks of `world` alone.
+  void note_partial(std::uint64_t id, std::uint16_t count, std::span<const std::uint8_t> ranks,
+                    std::uint16_t world);
 
   /// The pending operation `id`.
   [[nodiscard]] PendingOperation& at(std::uint64_t id) { return operations_[id - front_id_]; }

@@ -64,6 +64,7 @@ void Recovery::join_again(std::uint16_t place, std::uint16_t moves, Time now) {
   if (Channel* channel = channels_[place].get()) {
     channel->suspend();
     lost.resume = channel->resume_point();
+    lost.held = channel->held();
     lost.untouched = channel->untouched();
     lost.values = channel->session().values;
     lost.window = channel->session().window;

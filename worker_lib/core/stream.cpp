@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
-#include <stdexcept>
 
 #include "worker_lib/core/channel.hpp"
 #include "worker_lib/core/discovery.hpp"
@@ -16,6 +15,7 @@
 #include "worker_lib/core/leaving.hpp"
 #include "worker_lib/core/operation_queue.hpp"
 #include "worker_lib/core/recovery.hpp"
+#include "worker_lib/core/stream_config.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -27,30 +27,6 @@ using proto::Type;
 /// How long an aggregator that says, without proof, that it does not take this job's key may yet
 /// turn out not to have said so.
 constexpr Time kHintPatience = 1'000'000'000;
-
-void check(bool in_range, const char* field, const std::string& problem) {
-  if (!in_range) throw std::invalid_argument(std::string(field) + " " + problem);
-}
-
-void validate(const StreamConfig& config) {
-  check(!config.aggregators.empty(), "aggregators", "must name at least one");
-  check(config.world >= 1, "world", "must be at least 1");
-  check(config.rank < config.world, "rank",
-        "is " + std::to_string(config.rank) + ", must be below the world size " +
-            std::to_string(config.world));
-  check(std::abs(config.shift) <= nat8::kMaxShift, "shift",
-        "is " + std::to_string(config.shift) + ", must be -64 to 64");
-  check(config.instance != 0, "instance", "must not be 0");
-  check(proto::values_for_mtu(config.mtu) != 0, "mtu",
-        "is " + std::to_string(config.mtu) + ", must be at least 220");
-  check(config.values % proto::kValuesMultiple == 0 && config.values <= proto::kMaxValues, "values",
-        "is " + std::to_string(config.values) + ", must be a multiple of 128 up to 8832");
-  check(std::has_single_bit(config.window) && config.window <= proto::kMaxWindow, "window",
-        "is " + std::to_string(config.window) + ", must be a power of two up to 32768");
-  check(config.in_flight >= 1, "in_flight", "must be at least 1");
-  check(config.min_rto > 0 && config.max_rto >= config.min_rto, "min_rto",
-        "must be positive and at most max_rto");
-}
 
 }  // namespace
 
@@ -71,7 +47,9 @@ class Stream::Impl {
   std::uint64_t submit(const Submission& submission) {
     const std::uint64_t id = operations_.next_id();
     const bool ended = operations_.submit(submission);
-    if (ended) completions_.push_back({id, NATAGG_OK});
+    if (ended) {
+      completions_.push_back({.id = id, .partial = {.least_ranks = config_.world}});
+    }
     if (state_ == State::kFailed) end_operations(failure_.status);
     if (state_ == State::kClosing || state_ == State::kClosed) end_operations(NATAGG_CLOSED);
     return id;
@@ -210,10 +188,9 @@ class Stream::Impl {
     }
     channel->heard(now);
     switch (header.type) {
-      case Type::kResult:
-        if (const auto id = channel->on_result(header, proto::payload(datagram), now)) {
-          completions_.push_back({*id, NATAGG_OK});
-        }
+      case Type::kResult: on_result(*channel, header, datagram, {}, now); return true;
+      case Type::kPartial:
+        on_result(*channel, header, datagram, proto::rank_set(datagram), now);
         return true;
       case Type::kPending:
         channel->on_pending(header, proto::read_body<proto::PendingBody>(datagram));
@@ -224,6 +201,18 @@ class Stream::Impl {
       case Type::kHeartbeat: return true;
       default: return false;
     }
+  }
+
+  void on_result(Channel& channel, const Header& header, std::span<const std::byte> datagram,
+                 std::span<const std::uint8_t> ranks, Time now) {
+    auto completion = channel.on_result(header, proto::payload(datagram), ranks, now);
+    if (channel.contradicted()) {
+      return fail(contradicted(channel.session().endpoint, header), now);
+    }
+    if (!completion) return;
+    PartialReport& partial = completion->partial;
+    if (partial.partial_chunks == 0) partial.least_ranks = config_.world;
+    completions_.push_back(*completion);
   }
 
   void on_abort(std::uint16_t place, const Endpoint& source, const proto::AbortBody& body,
@@ -355,7 +344,13 @@ class Stream::Impl {
       proposal.window = std::min(proposal.window, std::bit_floor(discovery.window()));
       proposal.shards = static_cast<std::uint16_t>(proposal.shards + discovery.shards());
     }
-    if (config_.values != 0) proposal.values = config_.values;  // refused where it is too many
+    if (config_.values != 0) {
+      proposal.values = config_.values;  // refused where it is too many
+    } else if (config_.straggler_deadline != 0) {
+      proposal.values = static_cast<std::uint16_t>(proto::partial_values(
+          proposal.values, config_.world, guard_ ? proto::Keys::kSome : proto::Keys::kNone));
+      if (proposal.values == 0) return fail(no_room_for_ranks(config_.world), now);
+    }
     for (const Discovery& discovery : discoveries_) {
       for (std::uint16_t i = 0; i < discovery.shards(); ++i) {
         Endpoint shard = discovery.aggregator();
@@ -503,7 +498,8 @@ class Stream::Impl {
   }
 
   void end_operations(natagg_status status) {
-    operations_.end_all([&](std::uint64_t id) { completions_.push_back({id, status}); });
+    operations_.end_all(
+        [&](std::uint64_t id) { completions_.push_back({.id = id, .status = status}); });
   }
 
   /// The place of the pool whose session that is. One shard may have several places'.

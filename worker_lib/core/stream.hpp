@@ -12,6 +12,7 @@
 // the job must be joined anew.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,6 +44,10 @@ struct StreamConfig {
   std::size_t mtu = 1500;       // of this host's link towards the aggregators
   std::uint16_t window = 256;   // proposed slots a shard, a power of two
   std::size_t in_flight = 256;  // packets under way in all, at least 1: what receive buffers hold
+  // How long a chunk of an operation that takes partial results may wait for ranks, in whole ms up
+  // to 65,535; 0: for all of them. Same on all ranks.
+  Time straggler_deadline = 0;
+  std::uint16_t quorum = 0;  // ranks that a partial result has at least; 0: more than half; same
   Time connect_deadline = kNever;
   Time min_rto = 5'000'000;
   Time max_rto = 500'000'000;
@@ -71,9 +76,20 @@ struct Submission {
   Time deadline = kNever;
 };
 
+/// What ranks an operation's results are without.
+struct PartialReport {
+  std::uint64_t chunks = 0;  // of the operation
+  std::uint64_t partial_chunks = 0;
+  std::uint16_t least_ranks = 0;  // that any chunk has; the world where none is partial
+  double variance_inflation = 1;  // world over ranks, the mean of all values
+  std::array<std::uint64_t, proto::kMaxPartialWorld / 64>
+      missing{};  // bit r % 64 of r / 64: rank r
+};
+
 struct Completion {
   std::uint64_t id = 0;  // as submit() returned it
   natagg_status status = NATAGG_OK;
+  PartialReport partial{};  // of those that take partial results, where the status is NATAGG_OK
 };
 
 /// Why a stream failed. `message` names rank, chunk, aggregator and numbers.
