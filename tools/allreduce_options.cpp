@@ -20,6 +20,7 @@ struct Raw {
   Milliseconds operation_timeout = 0;
   Milliseconds heartbeat = 0;
   Milliseconds aggregator_timeout = 0;
+  Milliseconds straggler_deadline = 0;
   std::size_t count = 0;
 };
 
@@ -42,11 +43,15 @@ po::options_description job_options(AllreduceOptions& options, Raw& raw) {
       ("job", with_default(worker.job), "number of the job")                   //
       ("key-file", po::value(&worker.key_file)->value_name("file"),
        "with the job's key, which the aggregators must have; its mode is 600")  //
-      ("rank", with_default(worker.rank), "of this process, from 0")            //
+      ("quorum", with_default(worker.quorum),
+       "ranks that a partial result has at least; 0: more than half")  //
+      ("rank", with_default(worker.rank), "of this process, from 0")   //
       ("rounding", po::value(&raw.rounding)->default_value("stochastic"),
        "stochastic (unbiased) or nearest")                                               //
       ("seed", with_default(worker.seed), "of the job's randomness")                     //
       ("shift", with_default(worker.shift), "moves the window of exponents, -64 to 64")  //
+      ("straggler-deadline", with_default(raw.straggler_deadline, worker.straggler_deadline),
+       "how long a chunk may wait for ranks that are late; 0: for all of them")  //
       ("type", po::value(&raw.type)->default_value(std::string(type_name(options.type))),
        "of the values: float32, float64, float16 or bfloat16")  //
       ("values", with_default(worker.values_per_packet),
@@ -59,8 +64,8 @@ po::options_description data_options(AllreduceOptions& options, Raw& raw) {
   po::options_description description("Data");
   description.add_options()  //
       ("check", po::bool_switch(&options.check),
-       "compare every result bit by bit with a slow computation from the definition, from all "
-       "ranks' generated values")  //
+       "compare every result of all ranks bit by bit with a slow computation from the definition, "
+       "from all ranks' generated values")  //
       ("check-inputs", po::value(&options.check_inputs)->multitoken()->value_name("file..."),
        "the same, from all ranks' files, rank 0's first")  //
       ("count", po::value(&raw.count)->value_name("n"),
@@ -124,7 +129,13 @@ void apply(const Raw& raw, const po::variables_map& given, AllreduceOptions& opt
   worker.heartbeat = decltype(worker.heartbeat)(raw.heartbeat);
   worker.aggregator_timeout = decltype(worker.aggregator_timeout)(raw.aggregator_timeout);
   worker.multicast = !given["no-multicast"].as<bool>();
-  if (given["average"].as<bool>()) options.reduction = Reduction::kAverage;
+  worker.straggler_deadline = decltype(worker.straggler_deadline)(raw.straggler_deadline);
+  options.average = given["average"].as<bool>();
+  if (raw.straggler_deadline == 0) {
+    options.reduction = options.average ? Reduction::kAverage : Reduction::kSum;
+  } else {
+    options.reduction = options.average ? Reduction::kPartialAverage : Reduction::kPartialSum;
+  }
   if (given.count("count") != 0) options.count = raw.count;
 }
 

@@ -18,6 +18,7 @@ namespace natagg::tools {
 struct AllreduceOptions {
   natagg::Options worker;
   natagg::Reduction reduction = natagg::Reduction::kSum;
+  bool average = false;  // what the reduction is, partial or not
   DataType type = DataType::kFloat32;
   std::string input;                 // a file, or generated when empty
   std::optional<std::size_t> count;  // values; without it, the whole file

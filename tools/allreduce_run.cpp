@@ -3,6 +3,7 @@
 
 #include "tools/allreduce_run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <span>
@@ -38,6 +39,17 @@ void check(const AllreduceOptions& options, const std::vector<Tensor>& inputs, c
   throw std::runtime_error("check failed: operation " + std::to_string(operation) + " value " +
                            std::to_string(index) + " is " + to_string(result, index) + ", and " +
                            to_string(expected, index) + " by definition");
+}
+
+/// Adds operation number `operations`, counted from 0, to those before it.
+void add(const natagg_partial& one, std::uint64_t operations, natagg_partial& all) {
+  const auto before = static_cast<double>(operations);
+  all.chunks += one.chunks;
+  all.partial_chunks += one.partial_chunks;
+  for (std::size_t i = 0; i < std::size(all.missing); ++i) all.missing[i] |= one.missing[i];
+  all.least_ranks = operations == 0 ? one.least_ranks : std::min(all.least_ranks, one.least_ranks);
+  all.variance_inflation =
+      (all.variance_inflation * before + one.variance_inflation) / (before + 1);
 }
 
 /// An operation in flight and the memory of its result.
@@ -78,8 +90,9 @@ class Flights {
   }
 
   /// Waits for the oldest and returns its result.
-  Tensor finish() {
-    flights_.front().request.wait();
+  Tensor finish(Request& request) {
+    request = flights_.front().request;
+    request.wait();
     Tensor result = std::move(flights_.front().result);
     flights_.pop_front();
     return result;
@@ -122,12 +135,19 @@ void run_allreduce(Worker& worker, const AllreduceOptions& options, const Tensor
       flights.start(options, input, std::exchange(outcome.result, {}));
       ++started;
     }
-    outcome.result = flights.finish();
+    Request request;
+    outcome.result = flights.finish(request);
     spent += Clock::now() - begin;
     outcome.seconds = std::chrono::duration<double>(spent).count();
 
     outcome.checksum = fnv1a(outcome.checksum, outcome.result.bytes());
-    if (!check_inputs.empty()) {
+    bool partial = false;
+    if (options.worker.straggler_deadline.count() != 0) {
+      const natagg_partial report = request.partial();
+      add(report, outcome.operations, outcome.partial);
+      partial = report.partial_chunks != 0;
+    }
+    if (!check_inputs.empty() && !partial) {
       check(options, check_inputs, outcome.result, outcome.operations);
       ++outcome.checked;
     }

@@ -26,6 +26,7 @@ struct AllreduceOutcome {
   std::uint64_t checked = 0;     // and found right bit by bit
   double seconds = 0;            // from the first submission to the last result, without checks
   std::uint64_t checksum = 0;    // FNV-1a of all results' bytes: equal on all ranks
+  natagg_partial partial{};      // of all operations, where some ranks may be late
 };
 
 /// Fills `outcome` as it goes. Throws natagg::Error, or std::runtime_error that names the first

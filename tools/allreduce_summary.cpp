@@ -46,17 +46,43 @@ void add_statistics(JsonObject& json, const natagg_statistics& s) {
   json.add("multicast_groups", std::uint64_t{s.multicast_groups});
 }
 
+/// Each after `before`.
+std::string missing_ranks(const natagg_partial& partial, const char* before) {
+  std::string text;
+  for (std::size_t rank = 0; rank < 64 * std::size(partial.missing); ++rank) {
+    if ((partial.missing[rank / 64] >> (rank % 64) & 1) != 0) {
+      text.append(before).append(std::to_string(rank));
+    }
+  }
+  return text;
+}
+
+void add_partial(JsonObject& json, const natagg_partial& partial) {
+  json.add("chunks", partial.chunks);
+  json.add("partial_chunks", partial.partial_chunks);
+  json.add("missing_ranks", missing_ranks(partial, " "));
+  json.add("least_ranks", std::uint64_t{partial.least_ranks});
+  json.add("variance_inflation", partial.variance_inflation);
+}
+
 }  // namespace
 
 std::string to_text(const AllreduceOptions& options, const AllreduceSummary& summary) {
   const natagg_statistics& statistics = summary.statistics;
   std::ostringstream text;
   text << "rank " << options.worker.rank << " of " << options.worker.world << ": "
-       << summary.outcome.operations
-       << (options.reduction == Reduction::kAverage ? " averages of " : " sums of ")
+       << summary.outcome.operations << (options.average ? " averages of " : " sums of ")
        << summary.count << ' ' << type_name(options.type) << " in " << std::setprecision(4)
        << summary.outcome.seconds << " s, sent " << statistics.bytes_sent << " B, received "
        << statistics.bytes_received << " B, " << statistics.retransmissions << " retransmissions, ";
+  if (options.worker.straggler_deadline.count() != 0) {
+    const natagg_partial& partial = summary.outcome.partial;
+    text << partial.partial_chunks << " of " << partial.chunks << " chunks partial, ";
+    if (partial.partial_chunks > 0) {
+      text << "without rank" << missing_ranks(partial, " ") << ", " << partial.least_ranks
+           << " ranks at least, variance x " << partial.variance_inflation << ", ";
+    }
+  }
   if (summary.outcome.checked > 0) text << summary.outcome.checked << " checked, ";
   text << "checksum " << hex(summary.outcome.checksum);
   return text.str();
@@ -78,6 +104,7 @@ std::string to_json(const AllreduceOptions& options, const AllreduceSummary& sum
   json.add("checksum", hex(summary.outcome.checksum));
   json.add("connect_seconds", summary.connect_seconds);
   json.add("seconds", summary.outcome.seconds);
+  if (options.worker.straggler_deadline.count() != 0) add_partial(json, summary.outcome.partial);
   add_statistics(json, summary.statistics);
   return json.str();
 }

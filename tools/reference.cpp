@@ -71,7 +71,7 @@ void decode(std::uint8_t byte, int shift, std::uint32_t divisor, Tensor& tensor,
 
 Tensor reference_allreduce(std::span<const Tensor> inputs, const ReferenceTerms& terms) {
   const auto world = static_cast<std::uint32_t>(inputs.size());
-  const std::uint32_t divisor = terms.reduction == proto::Reduction::kAverage ? world : 1;
+  const std::uint32_t divisor = proto::is_average(terms.reduction) ? world : 1;
   const auto fractions_of = [&](std::uint16_t who) {
     return proto::RoundingFractions({terms.seed, terms.operation, who, terms.rounding});
   };

@@ -90,6 +90,10 @@ natagg_options complete(const natagg_options& given) {
   throw Error(NATAGG_INVALID_ARGUMENT, "allreduce: " + why);
 }
 
+static_assert(static_cast<int>(natagg::proto::Reduction::kAverage) == NATAGG_AVERAGE &&
+              static_cast<int>(natagg::proto::Reduction::kPartialSum) == NATAGG_PARTIAL_SUM &&
+              static_cast<int>(natagg::proto::Reduction::kPartialAverage) ==
+                  NATAGG_PARTIAL_AVERAGE);
 static_assert(static_cast<int>(DataType::kFloat64) == NATAGG_FLOAT64 &&
               static_cast<int>(DataType::kFloat16) == NATAGG_FLOAT16 &&
               static_cast<int>(DataType::kBfloat16) == NATAGG_BFLOAT16);
@@ -98,7 +102,7 @@ natagg::proto::Operation make_operation(std::uint64_t count, natagg_type type,
                                         natagg_reduction reduction) {
   const auto number = static_cast<std::uint32_t>(type);  // DataType has no room for any number
   if (number > NATAGG_BFLOAT16) refuse("there is no type " + std::to_string(number));
-  if (reduction != NATAGG_SUM && reduction != NATAGG_AVERAGE) {
+  if (reduction < NATAGG_SUM || reduction > NATAGG_PARTIAL_AVERAGE) {
     refuse("there is no reduction " + std::to_string(reduction));
   }
   if (count > natagg::proto::kMaxLength) {
@@ -194,6 +198,18 @@ natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
   out.window = stats.stream.window;
   out.shards = stats.stream.shards;
   out.multicast_groups = static_cast<std::uint32_t>(stats.groups);
+  return out;
+}
+
+natagg_partial convert(const natagg::worker::PartialReport& report, std::size_t size) {
+  natagg_partial out{};
+  out.size = size;
+  out.chunks = report.chunks;
+  out.partial_chunks = report.partial_chunks;
+  static_assert(sizeof out.missing == sizeof report.missing);
+  std::copy(report.missing.begin(), report.missing.end(), out.missing);
+  out.least_ranks = report.least_ranks;
+  out.variance_inflation = report.variance_inflation;
   return out;
 }
 
@@ -296,6 +312,21 @@ natagg_status natagg_get_statistics(natagg_worker* worker, natagg_statistics* st
           std::memcpy(statistics, &all, size);
         },
         [](const char*) {});
+  });
+}
+
+natagg_status natagg_get_partial(natagg_worker* worker, natagg_request request,
+                                 natagg_partial* partial) {
+  if (partial == nullptr || partial->size < sizeof partial->size ||
+      partial->size > sizeof *partial) {
+    return NATAGG_INVALID_ARGUMENT;
+  }
+  return on(worker, [&] {
+    const auto report = worker->impl.partial(request);
+    if (!report) return NATAGG_INVALID_ARGUMENT;
+    const natagg_partial all = convert(*report, partial->size);
+    std::memcpy(partial, &all, partial->size);
+    return NATAGG_OK;
   });
 }
 

@@ -51,6 +51,19 @@ void check_values(std::uint32_t values) {
                                   std::to_string(proto::kMaxValues));
 }
 
+void set_stragglers(const natagg_options& options, StreamConfig& config) {
+  check_range<std::uint32_t>("straggler_deadline_ms", options.straggler_deadline_ms, 0, 0xFFFF);
+  check_range<std::uint32_t>("quorum", options.quorum, 0, options.world);
+  if (options.straggler_deadline_ms == 0) return;
+  if (options.world > proto::kMaxPartialWorld) {
+    refuse("straggler_deadline_ms", "partial results are for at most " +
+                                        std::to_string(proto::kMaxPartialWorld) +
+                                        " ranks, world is " + std::to_string(options.world));
+  }
+  config.straggler_deadline = Time{options.straggler_deadline_ms} * kMillisecond;
+  config.quorum = static_cast<std::uint16_t>(options.quorum);
+}
+
 std::shared_ptr<const proto::JobKey> read_key(const char* path, std::uint32_t job) {
   try {
     return std::make_shared<proto::JobKey>(keys::read_key_file(path, job));
@@ -89,6 +102,7 @@ StreamConfig make_stream_config(const natagg_options& options) {
   // No single heartbeat that is late or lost may move a place of the pool.
   config.failover_timeout =
       std::min(std::max(config.failover_timeout, kHeartbeatsToMiss * heartbeat), silence);
+  set_stragglers(options, config);
   if (options.key_file != nullptr && *options.key_file != '\0') {
     config.key = read_key(options.key_file, options.job);
   }

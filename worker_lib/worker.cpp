@@ -33,6 +33,9 @@ constexpr int kBatchesATurn = 64;
 /// Operations that were submitted and have not ended: what a program that never waits can queue.
 constexpr std::size_t kMaxInFlight = 65'536;
 
+/// Reports on partial results that nobody may ever ask for.
+constexpr std::size_t kMaxReports = 4'096;
+
 /// Shards an aggregator is thought to have when the receive buffer is asked for; how many it has
 /// is known only later, and asking for too much costs nothing.
 constexpr std::size_t kAssumedShards = 4;
@@ -88,7 +91,10 @@ Worker::Call::~Call() {
 }
 
 Worker::Worker(const WorkerConfig& config)
-    : process_(::getpid()), operation_timeout_(config.operation_timeout), outgoing_(kBatch) {
+    : process_(::getpid()),
+      operation_timeout_(config.operation_timeout),
+      takes_partial_(config.stream.straggler_deadline != 0),
+      outgoing_(kBatch) {
   auto udp = std::make_unique<UdpTransport>(config.udp);
   StreamConfig stream = config.stream;
   stream.mtu = udp->mtu();
@@ -147,6 +153,10 @@ void Worker::stop() {
 }
 
 Request Worker::submit(const proto::Operation& operation, const void* in, void* out) {
+  if (proto::may_be_partial(operation.reduction) && !takes_partial_) {
+    throw Error(NATAGG_INVALID_ARGUMENT,
+                "allreduce: a partial reduction needs the option straggler_deadline_ms");
+  }
   const std::lock_guard lock(mutex_);
   if (phase_ != Phase::kReady) throw Error(failure_.status, failure_.message, failure_.rank);
   if (requests_.size() >= kMaxInFlight) {
@@ -170,6 +180,12 @@ natagg_status Worker::status_of(Request request) const {
   if (request == 0 || request >= next_request_) return NATAGG_INVALID_ARGUMENT;
   const auto found = requests_.find(request);
   return found == requests_.end() ? NATAGG_OK : found->second;
+}
+
+std::optional<PartialReport> Worker::partial(Request request) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = partial_.find(request);
+  return found == partial_.end() ? std::nullopt : std::optional(found->second);
 }
 
 natagg_status Worker::wait(Request request, std::optional<Time> timeout) {
@@ -287,6 +303,7 @@ void Worker::publish() {
     if (request == requests_.end()) continue;
     if (completion->status == NATAGG_OK) {
       requests_.erase(request);
+      if (takes_partial_) keep_report(*completion);
     } else {
       request->second = completion->status;
     }
@@ -309,6 +326,11 @@ void Worker::publish() {
     news = true;
   }
   if (news) changed_.notify_all();
+}
+
+void Worker::keep_report(const Completion& completion) {
+  partial_.emplace_hint(partial_.end(), completion.id + 1, completion.partial);
+  if (partial_.size() > kMaxReports) partial_.erase(partial_.begin());
 }
 
 void Worker::finish(Failure cause) {

@@ -73,6 +73,9 @@ class Worker {
   /// NATAGG_INVALID_ARGUMENT for what never was a request.
   [[nodiscard]] natagg_status wait(Request request, std::optional<Time> timeout);
 
+  /// Of one of the last 4,096 requests that ended well, where the job has a straggler deadline.
+  [[nodiscard]] std::optional<PartialReport> partial(Request request) const;
+
   /// Ends everything in flight with NATAGG_CLOSED. Does not wait.
   void shutdown() noexcept;
 
@@ -98,6 +101,7 @@ class Worker {
   void take_requests();
   void transmit();
   void publish();
+  void keep_report(const Completion& completion);  // mutex_ held
   void finish(Failure cause);
   [[nodiscard]] bool done(Time now) const;
   [[nodiscard]] Time next_event() const;
@@ -106,6 +110,7 @@ class Worker {
 
   const pid_t process_;
   const Time operation_timeout_;
+  const bool takes_partial_;
 
   // The worker thread's own, once it runs; but any thread may wake the transport.
   std::unique_ptr<Transport> transport_;
@@ -126,6 +131,7 @@ class Worker {
   // Requests in progress, and those that failed: the ones in progress when the worker failed or
   // was shut down, so that these cannot pile up. All earlier ones are done.
   std::map<Request, natagg_status> requests_;
+  std::map<Request, PartialReport> partial_;
   bool stats_wanted_ = false;
   std::uint64_t stats_version_ = 0;
   WorkerStats stats_;

@@ -18,6 +18,7 @@ static void expect(int truth, const char* what) {
 static void null_workers_are_refused(void) {
   natagg_request request = 7;
   natagg_statistics statistics;
+  natagg_partial partial;
   float value = 1;
   double doubles[2] = {1, 2};
   statistics.size = sizeof statistics;
@@ -30,6 +31,8 @@ static void null_workers_are_refused(void) {
   expect(natagg_wait(NULL, 1, 0) == NATAGG_INVALID_ARGUMENT, "wait(NULL)");
   expect(natagg_test(NULL, 1) == NATAGG_INVALID_ARGUMENT, "test(NULL)");
   expect(natagg_get_statistics(NULL, &statistics) == NATAGG_INVALID_ARGUMENT, "statistics(NULL)");
+  partial.size = sizeof partial;
+  expect(natagg_get_partial(NULL, 1, &partial) == NATAGG_INVALID_ARGUMENT, "partial(NULL)");
   expect(natagg_error_message(NULL, NULL, 0, NULL) == NATAGG_INVALID_ARGUMENT, "message(NULL)");
   natagg_shutdown(NULL);
   natagg_close(NULL);

@@ -199,8 +199,10 @@ TEST(Arguments, ThatAreWrongLeaveTheWorkerAsItWas) {
             "allreduce: there is no type 9");
   EXPECT_EQ(refusal(data, data, 1, static_cast<natagg_type>(256), NATAGG_SUM),
             "allreduce: there is no type 256");
-  EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT32, static_cast<natagg_reduction>(2)),
-            "allreduce: there is no reduction 2");
+  EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT32, static_cast<natagg_reduction>(4)),
+            "allreduce: there is no reduction 4");
+  EXPECT_EQ(refusal(data, data, 1, NATAGG_FLOAT32, NATAGG_PARTIAL_SUM),
+            "allreduce: a partial reduction needs the option straggler_deadline_ms");
   EXPECT_EQ(refusal(nullptr, data, 3, NATAGG_FLOAT32, NATAGG_SUM),
             "allreduce: in is NULL with 3 values");
   EXPECT_EQ(refusal(data, nullptr, 3, NATAGG_FLOAT32, NATAGG_SUM),

@@ -72,6 +72,14 @@ TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
             std::string::npos);
   EXPECT_NE(refusal([](O& o) { o.receive_buffer_bytes = 1ULL << 40; }).find("receive_buffer"),
             std::string::npos);
+  EXPECT_EQ(refusal([](O& o) { o.straggler_deadline_ms = 65'536; }),
+            "straggler_deadline_ms: 65536 is not from 0 to 65535");
+  EXPECT_EQ(refusal([](O& o) {
+              o.world = 513;
+              o.straggler_deadline_ms = 1;
+            }),
+            "straggler_deadline_ms: partial results are for at most 512 ranks, world is 513");
+  EXPECT_EQ(refusal([](O& o) { o.quorum = o.world + 1; }).find("quorum: "), 0U);
   EXPECT_NE(refusal([](O& o) { o.aggregators = nullptr; }).find("aggregators: "),
             std::string::npos);
   EXPECT_NE(refusal([](O& o) {
@@ -106,6 +114,9 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(c.loss_seed, cpp.loss_seed);
   EXPECT_EQ(c.key_file, nullptr);
   EXPECT_EQ(cpp.key_file, "");
+  EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
+  EXPECT_EQ(c.straggler_deadline_ms, 0U);
+  EXPECT_EQ(c.quorum, cpp.quorum);
 }
 
 TEST(Options, OfAnOlderProgramKeepTheNewMembersAtTheirDefaults) {

@@ -29,6 +29,13 @@
  * receive identical bits, which depend on the inputs, job seed, ranks and operation index alone:
  * not on timing, losses, packet size or the number of aggregators.
  *
+ * Stragglers. With straggler_deadline_ms, the operations with a partial reduction do not wait for
+ * ranks that are late: a chunk, the values of one packet, that has waited so long is answered with
+ * the sum over the m ranks that are there, if they are a quorum, times world / m; an average is that
+ * sum divided by m. All ranks, the late ones too, receive the same bits. natagg_get_partial() says
+ * how many chunks lack which ranks. A rank that is late by more than a window of chunks holds up the
+ * others until it has caught up, and one that is silent for the aggregator's member_timeout is lost.
+ *
  * Failure is final. Every operation has a deadline. When one passes, or a rank or an aggregator is
  * lost, every operation in flight fails, later ones are refused with the same status, and the
  * ranks connect again to go on. natagg_error_message() has the reason and the rank at fault. The
@@ -95,6 +102,9 @@ typedef enum natagg_type {
 typedef enum natagg_reduction {
   NATAGG_SUM = 0,
   NATAGG_AVERAGE = 1,  /* the sum divided by world */
+  /* The same, but each part of the result may be without ranks that are late: see Stragglers */
+  NATAGG_PARTIAL_SUM = 2,
+  NATAGG_PARTIAL_AVERAGE = 3,
   NATAGG_REDUCTION_32_BITS = 0x7FFFFFFF
 } natagg_reduction;
 
@@ -152,6 +162,12 @@ typedef struct natagg_options {
    * packet is then authenticated, and the aggregators must have the same key. NULL or "": none.
    * Read by natagg_connect(). All ranks [NULL] */
   const char* key_file;
+
+  /* How long a chunk of an operation with a partial reduction may wait for ranks, counted from the
+   * first that has sent it, up to 65,535; 0: such operations are refused. At most 512 ranks then.
+   * Counted in steps of the aggregator's 10 ms. All ranks [0] */
+  uint32_t straggler_deadline_ms;
+  uint32_t quorum;  /* ranks that a partial result has at least; 0: more than half. All ranks [0] */
 } natagg_options;
 
 /* What a worker has done. Counts are since natagg_connect(). */
@@ -182,6 +198,18 @@ typedef struct natagg_statistics {
   uint32_t shards;              /* of the whole pool */
   uint32_t multicast_groups;    /* listened to */
 } natagg_statistics;
+
+/* Which ranks the results of an operation are without. */
+typedef struct natagg_partial {
+  size_t size;              /* sizeof(natagg_partial), set by the caller */
+  uint64_t chunks;          /* of the operation */
+  uint64_t partial_chunks;  /* of those, the ones without some rank */
+  uint64_t missing[8];      /* bit r % 64 of word r / 64: a chunk is without rank r */
+  uint32_t least_ranks;     /* that any chunk has; world when none is partial */
+  /* world / m, where m ranks are in a value, in the mean of all values: by how much the variance of
+   * a mean of independent ranks' values has grown. 1 when no chunk is partial. */
+  double variance_inflation;
+} natagg_partial;
 
 /* Fills the first `size` bytes of `options`, which is sizeof(natagg_options), with the defaults.
  * NATAGG_INVALID_ARGUMENT when `options` is NULL or `size` is less than the size member, or more
@@ -253,6 +281,13 @@ NATAGG_API natagg_status natagg_error_message(natagg_worker* worker, char* buffe
  * library's structure. */
 NATAGG_API natagg_status natagg_get_statistics(natagg_worker* worker,
                                                natagg_statistics* statistics);
+
+/* Fills the first `partial->size` bytes, which the caller has set to sizeof(natagg_partial), for an
+ * operation that has ended with NATAGG_OK in a job with straggler_deadline_ms; the last 4,096 are
+ * known. NATAGG_INVALID_ARGUMENT for any other request, or when the size is larger than this
+ * library's. */
+NATAGG_API natagg_status natagg_get_partial(natagg_worker* worker, natagg_request request,
+                                            natagg_partial* partial);
 
 /* A few words for `status`, such as "timed out"; never NULL. */
 NATAGG_API const char* natagg_status_string(natagg_status status);

@@ -43,7 +43,12 @@ class Error : public std::runtime_error {
   int rank_;
 };
 
-enum class Reduction { kSum = NATAGG_SUM, kAverage = NATAGG_AVERAGE };
+enum class Reduction {
+  kSum = NATAGG_SUM,
+  kAverage = NATAGG_AVERAGE,
+  kPartialSum = NATAGG_PARTIAL_SUM,
+  kPartialAverage = NATAGG_PARTIAL_AVERAGE,
+};
 enum class Rounding { kStochastic = NATAGG_STOCHASTIC, kNearest = NATAGG_NEAREST };
 
 /// natagg_options, with the same defaults.
@@ -68,6 +73,8 @@ struct Options {
   double receive_loss = 0;
   std::uint64_t loss_seed = 0;
   std::string key_file = {};
+  std::chrono::duration<std::uint32_t, std::milli> straggler_deadline{0};
+  std::uint32_t quorum = 0;
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -87,6 +94,10 @@ class Request {
 
   /// Waits until the result is in place; throws Error when it failed, at its deadline at last.
   void wait() const;
+
+  /// Which ranks the result is without; see natagg_get_partial(). Throws Error when that is not
+  /// known.
+  [[nodiscard]] natagg_partial partial() const;
 
   [[nodiscard]] natagg_request id() const { return id_; }
 
@@ -194,6 +205,8 @@ inline Worker::Worker(const Options& options) {
   c.receive_loss = options.receive_loss;
   c.loss_seed = options.loss_seed;
   c.key_file = options.key_file.c_str();
+  c.straggler_deadline_ms = options.straggler_deadline.count();
+  c.quorum = options.quorum;
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
@@ -228,6 +241,14 @@ inline natagg_statistics Worker::statistics() const {
   const natagg_status status = natagg_get_statistics(worker_, &statistics);
   if (status != NATAGG_OK) throw Error(status, -1, natagg_status_string(status));
   return statistics;
+}
+
+inline natagg_partial Request::partial() const {
+  natagg_partial partial{};
+  partial.size = sizeof partial;
+  const natagg_status status = natagg_get_partial(worker_, id_, &partial);
+  if (status != NATAGG_OK) throw Error(status, -1, natagg_status_string(status));
+  return partial;
 }
 
 inline bool Request::wait_us(std::int64_t timeout_us) const {
