@@ -4,11 +4,10 @@
 #include "worker_lib/core/stream.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <deque>
 
 #include "worker_lib/core/channel.hpp"
-#include "worker_lib/core/discovery.hpp"
+#include "worker_lib/core/connecting.hpp"
 #include "worker_lib/core/failures.hpp"
 #include "worker_lib/core/guard.hpp"
 #include "worker_lib/core/joining.hpp"
@@ -24,24 +23,22 @@ using proto::Endpoint;
 using proto::Header;
 using proto::Type;
 
-/// How long an aggregator that says, without proof, that it does not take this job's key may yet
-/// turn out not to have said so.
-constexpr Time kHintPatience = 1'000'000'000;
+StreamConfig checked(StreamConfig config) {
+  validate(config);
+  return config;
+}
 
 }  // namespace
 
 class Stream::Impl {
  public:
   Impl(StreamConfig config, Time now)
-      : config_(std::move(config)),
+      : config_(checked(std::move(config))),
         kernels_(config_.kernels != nullptr ? *config_.kernels : default_kernels()),
+        connecting_(config_, joinings_, channels_, recovery_, now),
         operations_(config_.first_operation),
         last_transmit_(now) {
-    validate(config_);
     if (config_.key) guard_.emplace(config_);
-    for (const Endpoint& aggregator : config_.aggregators) {
-      discoveries_.emplace_back(config_, aggregator, now);
-    }
   }
 
   std::uint64_t submit(const Submission& submission) {
@@ -101,14 +98,7 @@ class Stream::Impl {
     }
     for (const Joining& joining : joinings_) next = std::min(next, joining.next_event());
     if (state_ == State::kReady) return next;
-    next = std::min(next, config_.connect_deadline);
-    if (hint_) next = std::min(next, hint_->since + kHintPatience);
-    if (joinings_.empty()) {
-      for (const Discovery& discovery : discoveries_) {
-        next = std::min(next, discovery.next_event());
-      }
-    }
-    return next;
+    return std::min(next, connecting_.next_event());
   }
 
   std::optional<Completion> poll_completion() {
@@ -137,22 +127,15 @@ class Stream::Impl {
   bool admitted(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
                 Time now) {
     switch (guard_->judge(header, datagram, source)) {
-      case Guard::Verdict::kAdmitted:
-        if (hint_ && hint_->from == source) hint_.reset();
-        return true;
-      case Guard::Verdict::kHint: take_hint(datagram, source, now); return false;
+      case Guard::Verdict::kAdmitted: connecting_.drop_hint(source); return true;
+      case Guard::Verdict::kHint:
+        if (state_ == State::kConnecting) {
+          connecting_.take_hint(proto::read_body<proto::RefuseBody>(datagram), source, now);
+        }
+        return false;
       case Guard::Verdict::kRejected: return false;
     }
     return false;
-  }
-
-  /// Anybody who sees this worker's packets can have sent it. It is believed when nothing comes
-  /// that proves the key.
-  void take_hint(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
-    const auto body = proto::read_body<proto::RefuseBody>(datagram);
-    if (state_ != State::kConnecting || hint_ || body.instance.value() != config_.instance) return;
-    if (!is_joined(source) && !is_asked(source)) return;
-    hint_ = Hint{source, key_refused(source, config_.job, body.reason), now};
   }
 
   /// False when the packet has no place in the present state.
@@ -164,7 +147,7 @@ class Stream::Impl {
     }
     if (state_ != State::kConnecting && state_ != State::kReady) return false;
     switch (header.type) {
-      case Type::kOffer: return on_offer(datagram, source, now);
+      case Type::kOffer: return connecting_.on_offer(datagram, source, now);
       case Type::kRefuse: return on_refuse(datagram, source, now);
       case Type::kWelcome: return on_welcome(header, datagram, source, now);
       case Type::kProbe: return on_probe(header, source, now);
@@ -223,15 +206,6 @@ class Stream::Impl {
       return recovery_.restart(place, now);
     }
     fail(aborted(source, body), now);
-  }
-
-  bool on_offer(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
-    const auto discovery =
-        std::find_if(discoveries_.begin(), discoveries_.end(),
-                     [&](const Discovery& candidate) { return candidate.aggregator() == source; });
-    if (discovery == discoveries_.end()) return false;
-    discovery->on_offer(proto::read_body<proto::OfferBody>(datagram), datagram.size(), now);
-    return true;
   }
 
   bool on_welcome(const Header& header, std::span<const std::byte> datagram, const Endpoint& source,
@@ -297,124 +271,22 @@ class Stream::Impl {
       if (const auto reason = joining->on_refuse(body)) fail({NATAGG_REFUSED, -1, *reason}, now);
       return true;
     }
-    // Once shards are joined, only what names the place that is joined counts.
-    if (!joinings_.empty() || !is_asked(source) || body.instance.value() != config_.instance) {
-      return false;
-    }
-    if (body.reason == proto::RefuseReason::kKeyRequired) {
-      fail({NATAGG_REFUSED, -1, key_refused(source, config_.job, body.reason)}, now);
-      return true;
-    }
-    fail({NATAGG_REFUSED, -1,
-          "aggregator " + to_string(source) + " refuses: " + std::string(to_string(body.reason)) +
-              ": " + std::to_string(body.yours.value()) + " here, its own is " +
-              std::to_string(body.ours.value())},
-         now);
+    if (!connecting_.concerns(body, source)) return false;
+    fail(connecting_.refused(body, source), now);
     return true;
   }
 
   // --- Connecting ---
 
   void connect(Time now, Sink& sink) {
-    const bool hopeless = hint_ && now - hint_->since >= kHintPatience;
-    if (now >= config_.connect_deadline || operations_.overdue(now) != nullptr || hopeless) {
-      return fail_connect(now);
-    }
-    watch_places(now);
-    if (state_ != State::kConnecting) return;
-    if (joinings_.empty()) {
-      for (Discovery& discovery : discoveries_) discovery.transmit(now, sink);
-      const bool settled =
-          std::all_of(discoveries_.begin(), discoveries_.end(),
-                      [now](const Discovery& discovery) { return discovery.settled(now); });
-      if (!settled) return;
-      begin_joining(now);
-      if (state_ != State::kConnecting) return;
-    }
-    for (Joining& joining : joinings_) joining.transmit(now, sink);
-  }
-
-  void begin_joining(Time now) {
-    if (const std::string problem = pool_problem(); !problem.empty()) {
-      return fail({NATAGG_INVALID_ARGUMENT, -1, problem}, now);
-    }
-    Joining::Proposal proposal{.values = proto::kMaxValues, .window = config_.window};
-    for (const Discovery& discovery : discoveries_) {
-      proposal.values = std::min(proposal.values, discovery.values());
-      proposal.window = std::min(proposal.window, std::bit_floor(discovery.window()));
-      proposal.shards = static_cast<std::uint16_t>(proposal.shards + discovery.shards());
-    }
-    if (config_.values != 0) {
-      proposal.values = config_.values;  // refused where it is too many
-    } else if (config_.straggler_deadline != 0) {
-      proposal.values = static_cast<std::uint16_t>(proto::partial_values(
-          proposal.values, config_.world, guard_ ? proto::Keys::kSome : proto::Keys::kNone));
-      if (proposal.values == 0) return fail(no_room_for_ranks(config_.world), now);
-    }
-    for (const Discovery& discovery : discoveries_) {
-      for (std::uint16_t i = 0; i < discovery.shards(); ++i) {
-        Endpoint shard = discovery.aggregator();
-        shard.port = static_cast<std::uint16_t>(shard.port + i);
-        joinings_.emplace_back(config_, shard, proposal, now);
-        ++proposal.index;
-      }
-      recovery_.add(discovery.aggregator(), discovery.shards());
-    }
-    channels_.resize(joinings_.size());
-  }
-
-  /// What keeps the pool's shards from being told apart or counted; empty when nothing does.
-  [[nodiscard]] std::string pool_problem() const {
-    std::size_t shards = 0;
-    for (auto a = discoveries_.begin(); a != discoveries_.end(); ++a) {
-      shards += a->shards();
-      const int first = a->aggregator().port;
-      const auto overlaps = [&](const Discovery& b) {
-        const int other = b.aggregator().port;
-        return a->aggregator().address == b.aggregator().address && first < other + b.shards() &&
-               other < first + a->shards();
-      };
-      const auto b = std::find_if(discoveries_.begin(), a, overlaps);
-      if (b == a) continue;
-      return "aggregators: " + to_string(b->aggregator()) + " and " + to_string(a->aggregator()) +
-             " share shards, for the one has " + std::to_string(b->shards()) + " and the other " +
-             std::to_string(a->shards()) + " on consecutive ports";
-    }
-    if (shards <= proto::kMaxWorld) return {};
-    return "aggregators: they have " + std::to_string(shards) + " shards, a pool can have 65535";
+    if (operations_.overdue(now) != nullptr) return fail(connecting_.timed_out(now), now);
+    if (auto failure = connecting_.transmit(now, sink)) fail(std::move(*failure), now);
   }
 
   void become_ready(Time now) {
-    const std::uint64_t members = joinings_.front().members();
-    stats_.values = proto::kMaxValues;
-    stats_.window = 0xFFFF;
-    stats_.shards = static_cast<std::uint16_t>(joinings_.size());
-    for (const Joining& joining : joinings_) {
-      if (joining.members() != members) {
-        return fail({NATAGG_REFUSED, -1,
-                     "aggregators " + to_string(joinings_.front().shard()) + " and " +
-                         to_string(joining.shard()) + " have different workers in job " +
-                         std::to_string(config_.job) + ": two sets of workers use its number"},
-                    now);
-      }
-      stats_.values = std::min(stats_.values, joining.session().values);
-      stats_.window = std::min(stats_.window, joining.session().window);
-    }
+    if (auto failure = connecting_.agree(stats_)) return fail(std::move(*failure), now);
     operations_.set_values(stats_.values);
     state_ = State::kReady;
-  }
-
-  void fail_connect(Time now) {
-    if (hint_) return fail({NATAGG_REFUSED, -1, hint_->text}, now);
-    for (const Joining& joining : joinings_) {
-      if (!joining.ready()) {
-        return fail({NATAGG_TIMED_OUT, joining.missing_rank(), joining.describe()}, now);
-      }
-    }
-    for (const Discovery& discovery : discoveries_) {
-      if (!discovery.settled(now)) return fail({NATAGG_TIMED_OUT, -1, discovery.describe()}, now);
-    }
-    fail({NATAGG_TIMED_OUT, -1, "connecting took too long"}, now);
   }
 
   // --- Running ---
@@ -441,10 +313,6 @@ class Stream::Impl {
     if (const PendingOperation* operation = operations_.overdue(now)) {
       return fail(explain_overdue(*operation, now), now);
     }
-    watch_places(now);
-  }
-
-  void watch_places(Time now) {
     if (auto failure = recovery_.watch(now)) fail(std::move(*failure), now);
   }
 
@@ -512,38 +380,19 @@ class Stream::Impl {
     return std::nullopt;
   }
 
-  [[nodiscard]] bool is_asked(const Endpoint& aggregator) const {
-    return std::any_of(discoveries_.begin(), discoveries_.end(), [&](const Discovery& discovery) {
-      return discovery.aggregator() == aggregator;
-    });
-  }
-
-  [[nodiscard]] bool is_joined(const Endpoint& shard) const {
-    return std::any_of(joinings_.begin(), joinings_.end(),
-                       [&](const Joining& joining) { return joining.shard() == shard; });
-  }
-
   Joining* find_joining(const Endpoint& shard, std::uint16_t place) {
     if (place >= joinings_.size() || !joinings_[place].is(shard, place)) return nullptr;
     return &joinings_[place];
   }
 
-  /// An aggregator's word, without proof, on this job's key.
-  struct Hint {
-    Endpoint from;
-    std::string text;
-    Time since;
-  };
-
   StreamConfig config_;
   const Kernels& kernels_;
   std::optional<Guard> guard_;  // where the job has a key
-  std::optional<Hint> hint_;
   State state_ = State::kConnecting;
-  std::vector<Discovery> discoveries_;  // one an aggregator
-  std::vector<Joining> joinings_;       // one a shard, in pool order; empty until discovered
+  std::vector<Joining> joinings_;  // one a shard, in pool order; empty until discovered
   std::vector<std::unique_ptr<Channel>> channels_;  // one a shard, null until it is ready
   Recovery recovery_{config_, guard_, joinings_, channels_};
+  Connecting connecting_;
   OperationQueue operations_;
   std::deque<Completion> completions_;
   std::vector<Endpoint> groups_;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// The way from a list of aggregators to joined shards: asks each which shards it has, opens a
+// joining for each shard of the pool when all have answered, and says whether the sessions that
+// came of them are one job.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "worker_lib/core/discovery.hpp"
+#include "worker_lib/core/joining.hpp"
+#include "worker_lib/core/recovery.hpp"
+
+namespace natagg::worker {
+
+class Connecting {
+ public:
+  /// All are the stream's and outlive this. `joinings` is filled here, all at once, as are the
+  /// places of `channels` and the pool of `recovery`.
+  Connecting(const StreamConfig& config, std::vector<Joining>& joinings,
+             std::vector<std::unique_ptr<Channel>>& channels, Recovery& recovery, Time now);
+
+  /// Asks and joins; why the stream fails, when it cannot connect or has had its time.
+  [[nodiscard]] std::optional<Failure> transmit(Time now, Sink& sink);
+  [[nodiscard]] Time next_event() const;
+
+  /// An OFFER; false when nobody was asked for it.
+  bool on_offer(std::span<const std::byte> datagram, const proto::Endpoint& source, Time now);
+
+  /// Whether a REFUSE from `source` answers a HELLO.
+  [[nodiscard]] bool concerns(const proto::RefuseBody& body, const proto::Endpoint& source) const;
+  [[nodiscard]] Failure refused(const proto::RefuseBody& body, const proto::Endpoint& source) const;
+
+  /// A REFUSE without proof about the job's key. Anybody who sees this worker's packets can have
+  /// sent it. It is believed when nothing comes that proves the key.
+  void take_hint(const proto::RefuseBody& body, const proto::Endpoint& source, Time now);
+  /// `source` has proved the key.
+  void drop_hint(const proto::Endpoint& source) {
+    if (hint_ && hint_->from == source) hint_.reset();
+  }
+
+  /// Every shard is joined. Fills in the values, window and shards of `stats`; why the stream
+  /// fails, when their sessions are not all of the same workers.
+  [[nodiscard]] std::optional<Failure> agree(StreamStats& stats) const;
+
+  /// What is still waited for.
+  [[nodiscard]] Failure timed_out(Time now) const;
+
+ private:
+  [[nodiscard]] bool is_asked(const proto::Endpoint& aggregator) const;
+  [[nodiscard]] std::string pool_problem() const;
+  [[nodiscard]] Joining::Proposal proposal() const;
+  [[nodiscard]] std::optional<Failure> begin_joining(Time now);
+
+  /// An aggregator's word, without proof, on this job's key.
+  struct Hint {
+    proto::Endpoint from;
+    std::string text;
+    Time since;
+  };
+
+  const StreamConfig& config_;
+  std::vector<Joining>& joinings_;
+  std::vector<std::unique_ptr<Channel>>& channels_;
+  Recovery& recovery_;
+  std::vector<Discovery> discoveries_;  // one an aggregator
+  std::optional<Hint> hint_;
+};
+
+}  // namespace natagg::worker
