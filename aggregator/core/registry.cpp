@@ -16,7 +16,6 @@ using proto::Be32;
 using proto::Be64;
 using proto::Header;
 using proto::RefuseReason;
-using proto::Reject;
 using proto::Type;
 
 namespace {
@@ -77,23 +76,6 @@ bool admit(const Session& session, const Joiner& joiner) {
 
 }  // namespace
 
-Header answer(const Header& request, Type type) {
-  Header header = proto::make_header(type);
-  header.job = request.job;
-  header.epoch = request.epoch;
-  header.rank = request.rank;
-  return header;
-}
-
-Header session_header(const Job& job, const Session& session, Type type) {
-  Header header = proto::make_header(type);
-  header.job = Be32{job.id};
-  header.epoch = Be32{session.epoch()};
-  header.rank = Be16{proto::kAggregatorRank};
-  header.shift = session.terms().shift;
-  return header;
-}
-
 Registry::Registry(const ShardConfig& config, const Kernels& kernels, Guard& guard,
                    Counters& counters, Outbox& outbox)
     : config_(config),
@@ -101,20 +83,20 @@ Registry::Registry(const ShardConfig& config, const Kernels& kernels, Guard& gua
       guard_(guard),
       counters_(counters),
       outbox_(outbox),
-      next_epoch_(config.first_epoch) {
-  jobs_.reserve(config.max_jobs);
-}
+      refusing_(counters, outbox),
+      jobs_(config.max_jobs),
+      next_epoch_(config.first_epoch) {}
 
 void Registry::tick(Time now) {
   failed_.reset();
   forgive_pause(now);
-  for (Job& job : jobs_) {
+  for (Job& job : jobs_.all()) {
     if (job.forming) tick_forming(job, now);
     // What is to be sent may refer to the job's members: nothing may change them before it is.
     if (outbox_.empty() && job.running) tick_running(job, now);
     if (!outbox_.empty()) return;
   }
-  std::erase_if(jobs_, [](const Job& job) { return !job.running && !job.forming; });
+  jobs_.remove_empty();
 }
 
 /// A process that was stopped for a while has heard nobody in that time, which says nothing about
@@ -123,7 +105,7 @@ void Registry::forgive_pause(Time now) {
   const Time gap = now - last_tick_.value_or(now);
   last_tick_ = now;
   if (gap < kPause) return;
-  for (Job& job : jobs_) {
+  for (Job& job : jobs_.all()) {
     if (job.running) job.running->forgive(gap, now);
     if (job.forming) job.forming->forgive(gap, now);
   }
@@ -132,7 +114,7 @@ void Registry::forgive_pause(Time now) {
 Registry::Found Registry::find_member(const Header& header, const Peer& source, Time now) {
   Job* job = nullptr;
   bool known = false;
-  for (Job& candidate : jobs_) {
+  for (Job& candidate : jobs_.all()) {
     if (candidate.id != header.job.value() || !candidate.running) continue;
     known = true;
     if (candidate.running->epoch() == header.epoch.value()) job = &candidate;
@@ -176,13 +158,8 @@ void Registry::on_leave(const Header& header, std::span<const std::byte> datagra
   const auto body = proto::read_body<proto::LeaveBody>(datagram);
   // Echoed whatever is known of the sender, so that a worker can always close at once.
   outbox_.add(source, answer(header, Type::kLeave), body);
-  const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& candidate) {
-    const auto is = [&](const std::optional<Session>& session) {
-      return session && session->epoch() == header.epoch.value();
-    };
-    return candidate.id == header.job.value() && (is(candidate.running) || is(candidate.forming));
-  });
-  if (job == jobs_.end()) return;
+  Job* job = jobs_.find_epoch(header.job.value(), header.epoch.value());
+  if (job == nullptr) return;
   const std::uint16_t rank = header.rank.value();
   proto::AbortBody left = abort_body(proto::AbortReason::kMemberLeft, rank);
   left.cause = body.reason;
@@ -271,7 +248,7 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
   }
   join.terms.window = std::min(join.terms.window, config_.max_window);
 
-  Job* job = find_job(header.job.value(), join.terms.shard);
+  Job* job = jobs_.find(header.job.value(), join.terms.shard);
   if (replays(job, join.joiner)) return counters_.add(Counter::kReplayed);
   if (job != nullptr && job->running && meet_running(join, *job)) return;
   if (job == nullptr) job = open_job(join);
@@ -305,16 +282,15 @@ bool Registry::meet_running(const Join& join, Job& job) {
 Job* Registry::open_job(const Join& join) {
   const std::uint32_t id = join.header.job.value();
   std::optional<Refusal> refusal;
-  if (join.claim.members == 0) refusal = compare_pool(id, join.terms, join.now);
-  if (!refusal && jobs_.size() == config_.max_jobs) {
+  if (join.claim.members == 0) refusal = jobs_.compare_pool(id, join.terms, join.now);
+  if (!refusal && jobs_.full()) {
     refusal = Refusal{RefuseReason::kTooManyJobs, 0, config_.max_jobs};
   }
   if (refusal) {
     refuse(join, *refusal);
     return nullptr;
   }
-  return &jobs_.emplace_back(
-      Job{.id = id, .place = join.terms.shard, .running = {}, .forming = {}});
+  return &jobs_.add(id, join.terms.shard);
 }
 
 void Registry::meet_forming(const Join& join, Job& job) {
@@ -360,48 +336,7 @@ void Registry::send_probe(const Job& job, Session& session, Time now) {
 }
 
 void Registry::refuse(const Join& join, const Refusal& refusal) {
-  refuse(join.header, join.source, join.instance, refusal, Be16{join.terms.shard});
-}
-
-void Registry::refuse(const Header& request, const Peer& source, std::uint64_t instance,
-                      const Refusal& refusal, Be16 place) {
-  counters_.add(Counter::kRefusals);
-  const proto::RefuseBody body{.instance = Be64{instance},
-                               .yours = Be64{refusal.yours},
-                               .ours = Be64{refusal.ours},
-                               .reason = refusal.reason,
-                               .reserved = 0,
-                               .shard = place};
-  outbox_.add(source, answer(request, Type::kRefuse), body);
-}
-
-void Registry::refuse_foreign(std::span<const std::byte> datagram, const Peer& source,
-                              Reject reject) {
-  const bool keyed = reject == Reject::kUnauthenticated;
-  if (reject != Reject::kBadVersion && reject != Reject::kBadCodec && !keyed) return;
-  if (datagram.size() < sizeof(Header) + sizeof(proto::RefuseBody)) return;
-  const Header header = proto::read_header(datagram);
-  if (header.type != Type::kHello && header.type != Type::kJoin) return;
-  const std::uint64_t instance = proto::read_body<proto::HelloBody>(datagram).instance.value();
-  if (keyed) {
-    refuse(header, source, instance, {RefuseReason::kNoKey});
-  } else if (reject == Reject::kBadVersion) {
-    refuse(header, source, instance,
-           {RefuseReason::kProtocolVersion, header.version, proto::kVersion});
-  } else {
-    refuse(header, source, instance,
-           {RefuseReason::kCodec, static_cast<std::uint64_t>(header.flags >> 4),
-            static_cast<std::uint64_t>(proto::Codec::kNat8)});
-  }
-}
-
-void Registry::refuse_key(const Header& header, std::span<const std::byte> datagram,
-                          const Peer& source, RefuseReason reason) {
-  if (header.type != Type::kHello && header.type != Type::kJoin) return;
-  if (datagram.size() < sizeof(Header) + sizeof(proto::RefuseBody)) return;
-  Be16 place{};
-  if (header.type == Type::kJoin) place = proto::read_body<proto::JoinBody>(datagram).shard;
-  refuse(header, source, proto::instance_of(header, datagram), {reason}, place);
+  refusing_.refuse(join.header, join.source, join.instance, refusal, Be16{join.terms.shard});
 }
 
 void Registry::challenge(const Header& header, std::span<const std::byte> datagram,
@@ -412,12 +347,10 @@ void Registry::challenge(const Header& header, std::span<const std::byte> datagr
 
 SessionGuard* Registry::find_guard(std::uint32_t id, std::uint32_t epoch) {
   if (failed_ && failed_->epoch() == epoch) return failed_->guard();
-  for (const Job& job : jobs_) {
-    if (job.id != id) continue;
-    if (job.running && job.running->epoch() == epoch) return job.running->guard();
-    if (job.forming && job.forming->epoch() == epoch) return job.forming->guard();
-  }
-  return nullptr;
+  Job* job = jobs_.find_epoch(id, epoch);
+  if (job == nullptr) return nullptr;
+  const bool runs = job->running && job->running->epoch() == epoch;
+  return (runs ? job->running : job->forming)->guard();
 }
 
 void Registry::tick_forming(Job& job, Time now) {
@@ -436,32 +369,10 @@ void Registry::tick_forming(Job& job, Time now) {
   }
 }
 
-/// The session that the ranks of the forming one have for another place of the pool, if it is
-/// theirs beyond doubt: a rank that has joined here is a member there, from the same address.
-const Session* Registry::sister(const Job& job) const {
-  const Session& forming = *job.forming;
-  for (const Job& other : jobs_) {
-    if (other.id != job.id || !other.running || !other.running->whole() ||
-        other.running->terms().world != forming.terms().world ||
-        other.running->members_digest() != forming.claimed()) {
-      continue;
-    }
-    for (std::uint16_t rank = 0; rank < forming.terms().world; ++rank) {
-      const Member& here = forming.member(rank);
-      const Member& there = other.running->member(rank);
-      if (here.joined && !there.gone && here.instance == there.instance &&
-          here.peer.endpoint == there.peer.endpoint) {
-        return &*other.running;
-      }
-    }
-  }
-  return nullptr;
-}
-
 /// A rank that lost another aggregator first, or alone, pulls the others along.
 void Registry::call_members(const Job& job, Session& session, Time now) {
   session.set_called(now);
-  const Session* there = sister(job);
+  const Session* there = jobs_.sister(job);
   if (there == nullptr) return;
   counters_.add(Counter::kMoves);
   const proto::MoveBody body{.members = Be64{session.claimed()},
@@ -489,7 +400,7 @@ bool Registry::make_ready(Job& job) {
     // Those of a new job stay: a rank's last JOIN before it was started again must not fail them.
     refused_.clear();
     session.expel_claimants(refused_);
-    refuse_all(job, session, refused_, RefuseReason::kMembers);
+    refusing_.refuse_all(job, session, refused_, RefuseReason::kMembers);
     return false;
   }
   try {
@@ -498,7 +409,7 @@ bool Registry::make_ready(Job& job) {
     failed_ = std::move(job.forming);
     job.forming.reset();
     failed_->list_peers();
-    refuse_all(job, *failed_, failed_->everybody(), RefuseReason::kNoMemory);
+    refusing_.refuse_all(job, *failed_, failed_->everybody(), RefuseReason::kNoMemory);
     return false;
   }
   counters_.add(Counter::kSessions);
@@ -510,18 +421,6 @@ bool Registry::make_ready(Job& job) {
   return true;
 }
 
-void Registry::refuse_all(const Job& job, const Session& session, std::span<const Peer> to,
-                          RefuseReason reason) {
-  counters_.add(Counter::kRefusals);
-  const proto::RefuseBody body{.instance = Be64{},
-                               .yours = Be64{session.terms().world},
-                               .ours = Be64{session.terms().world},
-                               .reason = reason,
-                               .reserved = 0,
-                               .shard = Be16{session.terms().shard}};
-  outbox_.add(to, session_header(job, session, Type::kRefuse), body);
-}
-
 std::uint32_t Registry::take_epoch() {
   if (next_epoch_ == 0) ++next_epoch_;  // 0 means none
   return next_epoch_++;
@@ -530,29 +429,6 @@ std::uint32_t Registry::take_epoch() {
 proto::Endpoint Registry::group_of(std::uint32_t job, const Terms& terms) const {
   if (config_.multicast_address == 0 || terms.world < 2) return {};
   return {config_.multicast_address + job % 256, config_.multicast_port};
-}
-
-Job* Registry::find_job(std::uint32_t id, std::uint16_t place) {
-  const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& candidate) {
-    return candidate.id == id && candidate.place == place;
-  });
-  return job != jobs_.end() ? &*job : nullptr;
-}
-
-/// A new job has this shard at one place only: another in a JOIN means another list of aggregators.
-std::optional<Refusal> Registry::compare_pool(std::uint32_t id, const Terms& terms, Time now) {
-  for (Job& job : jobs_) {
-    if (job.id != id) continue;
-    if (job.running && job.running->whole() && job.running->claimed() == 0) {
-      return Refusal{RefuseReason::kJobRunning, terms.world, job.running->terms().world};
-    }
-    // One that nobody has joined is about to be dropped.
-    if (job.forming && !job.forming->deserted() && job.forming->claimed() == 0) {
-      const auto difference = job.forming->compare(terms);
-      return difference ? std::optional(job.forming->contest(*difference, now)) : std::nullopt;
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace natagg::aggregator

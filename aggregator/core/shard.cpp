@@ -55,7 +55,7 @@ class Shard::Impl {
         proto::validate(datagram, guard_.enabled() ? proto::Keys::kSome : proto::Keys::kNone);
     counters_.add(reject);
     if (reject != Reject::kNone) {
-      registry_.refuse_foreign(datagram, source, reject);
+      registry_.refusing().refuse_foreign(datagram, source, reject);
       return outbox_.contents();
     }
     const Header header = proto::read_header(datagram);
@@ -105,7 +105,7 @@ class Shard::Impl {
     switch (guard_.judge(header, datagram, source, session, now)) {
       case Guard::Verdict::kAdmitted: dispatch(header, datagram, source, now); break;
       case Guard::Verdict::kRefused:
-        registry_.refuse_key(header, datagram, source, guard_.refusal());
+        registry_.refusing().refuse_key(header, datagram, source, guard_.refusal());
         break;
       case Guard::Verdict::kUnchallenged: registry_.challenge(header, datagram, source); break;
       case Guard::Verdict::kUnknown:
