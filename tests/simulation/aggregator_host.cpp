@@ -10,8 +10,9 @@ namespace {
 
 constexpr Time kTickInterval = 10 * kMillisecond;
 
-// A shard that still has something to send after so many ticks at one time is spinning.
-constexpr int kMaxTicksAtOnce = 100;
+// A shard that still has something to send after so many ticks at one time is spinning. A window
+// of chunks may be overdue, each of which takes one.
+constexpr int kMaxTicksAtOnce = 1'000;
 
 /// Stands for what the I/O layer knows of a peer; a shard must hand it back.
 std::uint64_t link_of(const proto::Endpoint& endpoint) {

@@ -19,7 +19,8 @@ TEST(Capture, OfASeedReplaysWithTheSameResults) {
   std::uint64_t sessions = 0;
   for (std::uint64_t seed = 0; seed < story_seeds(); ++seed) {
     Scenario scenario = draw(seed);
-    scenario.authenticated = false;  // which no replay can take
+    scenario.authenticated = false;   // which no replay can take
+    scenario.straggler_deadline = 0;  // likewise
     const Outcome outcome = play(scenario, nullptr, path.string());
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + to_string(scenario));
     ASSERT_TRUE(outcome.violations.empty());
@@ -33,6 +34,32 @@ TEST(Capture, OfASeedReplaysWithTheSameResults) {
   }
   EXPECT_GT(answers, 5 * story_seeds());
   EXPECT_GT(sessions, story_seeds());
+}
+
+TEST(Capture, OfPartialResultsIsRefusedWithThePacketAndThatOfTheJobsOtherOperationsReplays) {
+  const testing::TemporaryPath path("partial.pcap");
+  Scenario scenario;
+  scenario.straggler_deadline = 20 * kMillisecond;
+  scenario.operations.assign(2, {.length = 10'000});
+  scenario.workers.resize(3);
+  for (WorkerPlan& worker : scenario.workers) worker.submit_at.assign(2, 0);
+  ASSERT_TRUE(play(scenario, nullptr, path.string()).violations.empty());
+  const tools::TraceSurvey survey(path.string());
+  const tools::ReplayReport report = tools::replay_into_shards(survey, {}, 1);
+  EXPECT_TRUE(report.good(survey)) << tools::to_text(survey, report);
+  EXPECT_EQ(report.answers.right, 2 * 8U);  // chunks of 1,408 values
+
+  scenario.operations[1].reduction = proto::Reduction::kPartialAverage;
+  ASSERT_TRUE(play(scenario, nullptr, path.string()).violations.empty());
+  try {
+    const tools::TraceSurvey refused(path.string());
+    ADD_FAILURE() << "it is not refused";
+  } catch (const tools::TraceError& error) {
+    const std::string why = error.what();
+    EXPECT_NE(why.find("is of a partial average of 10000 float32 of job 1"), std::string::npos)
+        << why;
+    EXPECT_NE(why.find("which has a straggler deadline"), std::string::npos) << why;
+  }
 }
 
 TEST(Capture, OfAJobThatLosesItsAggregatorReplaysWithTheSameResults) {

@@ -76,6 +76,7 @@ Story draw_story(std::uint64_t seed, bool gentle) {
                                : draw_wild_faults(random, aggregators, workers),
               .must_succeed = gentle};
   story.scenario = draw_job(random, seed, aggregators, workers, story.faults.back().at);
+  if (random.chance(0.4)) draw_stragglers(random, story.scenario);
   return story;
 }
 
@@ -112,7 +113,7 @@ std::vector<std::string> check_ends(World& world, const std::vector<Fault>& faul
 }
 
 /// All that is left of the job ends; another one on the same aggregators is not disturbed.
-std::vector<std::string> form_anew(World& world, const Scenario& scenario) {
+std::vector<std::string> form_anew(World& world, const Scenario& scenario, Answers& answers) {
   std::vector<std::string> violations;
   world.network().heal();
   for (WorkerHost& host : world.workers()) host.vanish();
@@ -120,6 +121,7 @@ std::vector<std::string> form_anew(World& world, const Scenario& scenario) {
   for (AggregatorHost& host : world.aggregators()) {
     if (!host.alive()) host.restart(world.now(), epoch += 0x1'0000);
   }
+  answers.forget();
   Scenario next = scenario;
   next.operations.resize(1);
   for (WorkerPlan& worker : next.workers) worker.submit_at.assign(1, 0);
@@ -130,7 +132,7 @@ std::vector<std::string> form_anew(World& world, const Scenario& scenario) {
     }
     return violations;
   }
-  append(violations, check_results(world, next, first));
+  append(violations, check_results(world, next, first, false, &answers));
   for (WorkerHost& host : world.workers()) host.close_when_done();
   const auto over = [&] { return world.workers_closed() && world.aggregators_idle(); };
   if (!world.run_until(over, world.now() + kCloseLimit)) {
@@ -143,6 +145,7 @@ std::vector<std::string> play(const Story& story) {
   World world(story.scenario.network, story.scenario.seed, nullptr);
   add_aggregators(world, story.scenario);
   add_workers(world, story.scenario, 1, 1, kDeadline);
+  Answers answers(world, story.scenario.workers.size());
   if (story.must_succeed) {
     // Connecting needs every aggregator; there is nothing to resume before.
     const auto ready = [](const WorkerHost& host) {
@@ -160,9 +163,9 @@ std::vector<std::string> play(const Story& story) {
   const auto limit = static_cast<Time>(story.scenario.operations.size() + 2) * kDeadline;
   world.run_until([&] { return world.workers_done(); }, world.now() + last + limit);
   std::vector<std::string> violations = check_ends(world, story.faults);
-  append(violations, check_results(world, story.scenario, 0, !story.must_succeed));
+  append(violations, check_results(world, story.scenario, 0, !story.must_succeed, &answers));
   if (world.now() < over) world.run_for(over - world.now());
-  if (violations.empty()) append(violations, form_anew(world, story.scenario));
+  if (violations.empty()) append(violations, form_anew(world, story.scenario, answers));
   append(violations, world.violations());
   return violations;
 }

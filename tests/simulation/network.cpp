@@ -43,6 +43,7 @@ Part vulnerable_part(std::span<const std::byte> datagram, Random& random) {
     case proto::Type::kData:
       return random.pick({kMagic, kJob, kEpoch, kRank, kSlot, kCount, kShift});
     case proto::Type::kResult:
+    case proto::Type::kPartial:
       return random.pick(
           {kMagic, kJob, kEpoch, kOperation, kElement, kFingerprint, kCount, kShift});
     case proto::Type::kHeartbeat:
@@ -83,7 +84,9 @@ void Network::send(const proto::Endpoint& from, const proto::Endpoint& to,
                    std::span<const std::byte> datagram, Time now) {
   ++stats_.sent;
   if (recording_) recorded_.push_back({from, to, {datagram.begin(), datagram.end()}});
-  if (tap_.see && tap_.at(from)) tap_.see(now, from, to, datagram);
+  for (const Tap& tap : taps_) {
+    if (tap.at(from)) tap.see(now, from, to, datagram);
+  }
   if (to.address >> 28 != 0xE) {  // 224.0.0.0/4 is multicast
     send_to_host(from, to, datagram, now);
     return;
@@ -184,7 +187,9 @@ Packet Network::take() {
   flights_.pop();
   free_.push_back(index);
   const Packet& packet = packets_[index];
-  if (tap_.see && tap_.at(packet.to)) tap_.see(arrival, packet.from, packet.to, packet.datagram);
+  for (const Tap& tap : taps_) {
+    if (tap.at(packet.to)) tap.see(arrival, packet.from, packet.to, packet.datagram);
+  }
   return std::move(packets_[index]);
 }
 

@@ -105,7 +105,7 @@ class Network {
                        std::span<const std::byte> datagram)>
         see;
   };
-  void set_tap(Tap tap) { tap_ = std::move(tap); }
+  void add_tap(Tap tap) { taps_.push_back(std::move(tap)); }
 
  private:
   struct Flight {
@@ -143,7 +143,7 @@ class Network {
   std::uint64_t order_ = 0;
   NetworkStats stats_;
   std::vector<std::string> violations_;
-  Tap tap_;
+  std::vector<Tap> taps_;
   bool recording_ = false;
   std::vector<Packet> recorded_;
 };

@@ -7,25 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 #include <string>
 
 #include "simulation/play.hpp"
-#include "support/reference.hpp"
 
 namespace natagg::simulation {
 namespace {
-
-using Ranks = std::vector<std::uint16_t>;
-
-/// A chunk by its operation and first element.
-using ChunkName = std::pair<std::uint32_t, std::uint64_t>;
-
-struct Answers {
-  std::uint16_t count = 0;
-  std::set<Ranks> ranks;  // all that the chunk was ever answered with
-};
 
 Scenario straggling_scenario(std::uint64_t seed, std::size_t world, std::uint16_t aggregators,
                              Time longest_pause) {
@@ -75,8 +62,12 @@ class Stragglers : public testing::TestWithParam<std::uint64_t> {
  protected:
   void start(std::size_t ranks, std::uint16_t aggregators, Time longest_pause = kSecond) {
     scenario_ = straggling_scenario(GetParam(), ranks, aggregators, longest_pause);
+    begin();
+  }
+
+  void begin() {
     world_.emplace(scenario_.network, scenario_.seed);
-    world_->network().record(true);
+    answers_.emplace(*world_, scenario_.workers.size());
     add_aggregators(*world_, scenario_);
     add_workers(*world_, scenario_);
   }
@@ -91,81 +82,12 @@ class Stragglers : public testing::TestWithParam<std::uint64_t> {
     return sum;
   }
 
-  [[nodiscard]] Ranks everybody() const {
-    Ranks all(scenario_.workers.size());
-    for (std::uint16_t rank = 0; rank < all.size(); ++rank) all[rank] = rank;
-    return all;
-  }
-
-  /// What the aggregators said.
-  [[nodiscard]] std::map<ChunkName, Answers> answers() {
-    std::map<ChunkName, Answers> all;
-    const std::size_t world = scenario_.workers.size();
-    for (const Packet& packet : world_->network().recorded()) {
-      if (proto::validate(packet.datagram, proto::Keys::kSome) != proto::Reject::kNone) continue;
-      const proto::Header header = proto::read_header(packet.datagram);
-      const bool whole = header.type == proto::Type::kResult;
-      const bool partial =
-          header.type == proto::Type::kPartial && header.rank.value() == proto::kAggregatorRank;
-      if (!whole && !partial) continue;
-      Ranks ranks = everybody();
-      if (partial) {
-        const auto set = proto::rank_set(packet.datagram);
-        EXPECT_NE(proto::count_ranks(set, world), 0U);
-        std::erase_if(ranks, [&](std::uint16_t rank) { return !proto::holds(set, rank); });
-      }
-      Answers& answers = all[{header.operation.value(), header.element.value()}];
-      answers.count = header.count.value();
-      answers.ranks.insert(ranks);
-    }
-    return all;
-  }
-
   /// Every operation has ended well, with the same bits on all ranks: for each chunk those of the
   /// ranks that its answer names, or where an aggregator was lost, that one of its answers names.
   void expect_right(bool aggregators_were_lost) {
-    const auto said = answers();
-    for (std::uint32_t index = 0; index < scenario_.operations.size(); ++index) {
-      std::vector<std::vector<float>> inputs;
-      for (const WorkerHost& host : world_->workers()) {
-        inputs.push_back(host.jobs()[index].input);
-        ASSERT_EQ(host.jobs()[index].status, NATAGG_OK)
-            << "operation " << index << " of rank " << host.config().rank << ": "
-            << host.stream().failure().message;
-      }
-      const std::vector<float>& mine = world_->worker(0).jobs()[index].output;
-      const worker::PartialReport& report = world_->worker(0).jobs()[index].partial;
-      for (const WorkerHost& host : world_->workers()) {
-        const Job& job = host.jobs()[index];
-        ASSERT_TRUE(same_bits(job.output, mine))
-            << "operation " << index << ": rank " << host.config().rank << " differs";
-        EXPECT_EQ(job.partial.partial_chunks, report.partial_chunks);
-        EXPECT_EQ(job.partial.least_ranks, report.least_ranks);
-        EXPECT_EQ(job.partial.missing, report.missing);
-        EXPECT_NEAR(job.partial.variance_inflation, report.variance_inflation, 1e-9);
-      }
-      const OperationPlan& plan = scenario_.operations[index];
-      const reference::Terms terms{.seed = scenario_.seed,
-                                   .operation = index,
-                                   .rounding = scenario_.rounding,
-                                   .shift = scenario_.shift,
-                                   .reduction = plan.reduction};
-      for (std::uint64_t element = 0; element < plan.length; element += 128) {
-        const auto found = said.find({index, element});
-        ASSERT_NE(found, said.end());
-        const Answers& answers = found->second;
-        if (!aggregators_were_lost) {
-          EXPECT_EQ(answers.ranks.size(), 1U) << "a chunk has one answer";
-        }
-        if (!proto::may_be_partial(plan.reduction)) {
-          EXPECT_EQ(answers.ranks, std::set{everybody()});
-        }
-        const bool right = std::ranges::any_of(answers.ranks, [&](const Ranks& ranks) {
-          return same_bits(std::span(mine).subspan(element, answers.count),
-                           reference::reduce_some(inputs, ranks, terms, element, answers.count));
-        });
-        EXPECT_TRUE(right) << "operation " << index << " element " << element;
-      }
+    EXPECT_TRUE(aggregators_were_lost || !answers_->contradictory());
+    for (const std::string& violation : check_results(*world_, scenario_, 0, false, &*answers_)) {
+      ADD_FAILURE() << violation;
     }
     for (const std::string& violation : world_->violations()) ADD_FAILURE() << violation;
   }
@@ -181,15 +103,9 @@ class Stragglers : public testing::TestWithParam<std::uint64_t> {
     EXPECT_TRUE(world_->run_until(over, world_->now() + 10 * kSecond)) << "something is left";
   }
 
-  static bool same_bits(std::span<const float> a, std::span<const float> b) {
-    return std::ranges::equal(a, b, [](float x, float y) {
-      return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
-             (std::isnan(x) && std::isnan(y));
-    });
-  }
-
   Scenario scenario_;
   std::optional<World> world_;
+  std::optional<Answers> answers_;
 };
 
 TEST_P(Stragglers, AllRanksGetTheBitsOfTheRanksThatTheAnswersName) {
@@ -210,10 +126,7 @@ TEST_P(Stragglers, WhoIsThereIsDoneInTimeAndWhoWasAwayCatchesUp) {
   scenario_.quorum = 0;
   scenario_.workers[2].pause_from = 590 * kMillisecond;
   scenario_.workers[2].pause_to = 1'400 * kMillisecond;
-  world_.emplace(scenario_.network, scenario_.seed);
-  world_->network().record(true);
-  add_aggregators(*world_, scenario_);
-  add_workers(*world_, scenario_);
+  begin();
   const Time begin = world_->now();
   ASSERT_TRUE(finish(30 * kSecond));
   expect_right(false);

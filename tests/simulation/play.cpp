@@ -4,13 +4,8 @@
 #include "simulation/play.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
-
-#include "support/reference.hpp"
 
 namespace natagg::simulation {
 namespace {
@@ -24,27 +19,12 @@ const Kernels* kernels_named(const std::string& name) {
   return name.empty() ? nullptr : find_kernels(name);
 }
 
-bool identical(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
-}
-
-/// Equal bits, except that any NaN stands for any other.
-bool equal(float a, float b) {
-  if (std::isnan(a) && std::isnan(b)) return true;
-  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-}
-
 /// The seed's and `number`'s own.
 proto::Secret entropy(std::uint64_t seed, std::uint64_t number) {
   Random random(seed * 7'919 + number);
   proto::Secret secret;
   for (std::uint8_t& byte : secret) byte = static_cast<std::uint8_t>(random.bits());
   return secret;
-}
-
-std::string operation_of_rank(std::size_t index, std::size_t rank) {
-  return "operation " + std::to_string(index) + " of rank " + std::to_string(rank);
 }
 
 /// More than any scenario may take: joining, stragglers, and for every packet of the job a share
@@ -69,7 +49,9 @@ Time time_limit(const Scenario& scenario) {
 bool is_calm(const Scenario& scenario) {
   const NetworkConfig& network = scenario.network;
   const Time start = scenario.workers[0].start;
-  return network.loss + network.duplication + network.reordering == 0.0 &&
+  // What a rank is not waited for it is late for, though it be by its path alone.
+  return scenario.straggler_deadline == 0 &&
+         network.loss + network.duplication + network.reordering == 0.0 &&
          std::ranges::all_of(scenario.workers, [start](const WorkerPlan& worker) {
            return worker.start == start && worker.submit_at.back() == start &&
                   worker.pause_from == kNever;
@@ -192,45 +174,6 @@ std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t jo
   return first;
 }
 
-std::vector<std::string> check_results(World& world, const Scenario& scenario, std::size_t first,
-                                       bool may_fail) {
-  std::vector<std::string> violations;
-  for (std::size_t index = 0; index < scenario.operations.size(); ++index) {
-    std::vector<std::vector<float>> inputs;
-    for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
-      inputs.push_back(world.worker(first + rank).jobs()[index].input);
-    }
-    const std::vector<float> expected = reference::all_reduce(
-        inputs, {.seed = scenario.seed,
-                 .operation = scenario.first_operation + static_cast<std::uint32_t>(index),
-                 .rounding = scenario.rounding,
-                 .shift = scenario.shift,
-                 .reduction = scenario.operations[index].reduction});
-    for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
-      const WorkerHost& host = world.worker(first + rank);
-      const Job& job = host.jobs()[index];
-      if (job.status != NATAGG_OK && may_fail) continue;
-      if (job.status != NATAGG_OK) {
-        violations.push_back(operation_of_rank(index, rank) + " ends with status " +
-                             std::to_string(job.status.value_or(NATAGG_IN_PROGRESS)) + ": " +
-                             host.stream().failure().message);
-        continue;
-      }
-      const auto [mine, theirs] = std::ranges::mismatch(job.output, expected, equal);
-      if (theirs != expected.end()) {
-        violations.push_back(operation_of_rank(index, rank) + " has " + std::to_string(*mine) +
-                             " for " + std::to_string(*theirs) + " at element " +
-                             std::to_string(theirs - expected.begin()));
-      }
-      const Job& first_job = world.worker(first).jobs()[index];
-      if (first_job.status == NATAGG_OK && !identical(job.output, first_job.output)) {
-        violations.push_back(operation_of_rank(index, rank) + " differs from rank 0's");
-      }
-    }
-  }
-  return violations;
-}
-
 void capture(World& world, tools::TraceWriter& writer) {
   const auto at_aggregator = [&world](const proto::Endpoint& endpoint) {
     return std::ranges::any_of(world.aggregators(),
@@ -240,7 +183,7 @@ void capture(World& world, tools::TraceWriter& writer) {
                                std::span<const std::byte> datagram) {
     writer.write(now, from, to, datagram);
   };
-  world.network().set_tap({.at = at_aggregator, .see = write});
+  world.network().add_tap({.at = at_aggregator, .see = write});
 }
 
 Outcome play(const Scenario& scenario, std::ostream* trace, const std::string& capture_path) {
@@ -250,12 +193,15 @@ Outcome play(const Scenario& scenario, std::ostream* trace, const std::string& c
   const Time begin = world.now();
   add_aggregators(world, scenario);
   const std::size_t first = add_workers(world, scenario);
+  std::optional<Answers> answers;
+  if (scenario.straggler_deadline != 0) answers.emplace(world, scenario.workers.size());
 
   Outcome outcome;
   world.run_until([&] { return world.workers_done(); }, begin + time_limit(scenario));
   outcome.duration = world.now() - begin;
   if (world.workers_done()) {
-    outcome.violations = check_results(world, scenario, first);
+    outcome.violations =
+        check_results(world, scenario, first, false, answers ? &*answers : nullptr);
   } else {
     for (const WorkerHost& host : world.workers()) {
       if (!host.done()) outcome.violations.push_back(what_it_waits_for(host));
@@ -283,6 +229,10 @@ Outcome play(const Scenario& scenario, std::ostream* trace, const std::string& c
                                  " packets sent again without need");
   }
   outcome.multicast = world.network().stats().multicast;
+  if (answers) {
+    outcome.partial_chunks = answers->partial_chunks();
+    if (answers->contradictory()) outcome.violations.emplace_back("a chunk has several answers");
+  }
   if (writer) writer->close();
   return outcome;
 }

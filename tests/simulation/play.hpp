@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "simulation/results.hpp"
 #include "simulation/scenario.hpp"
 #include "simulation/world.hpp"
 #include "tools/trace/trace_writer.hpp"
@@ -22,7 +23,8 @@ struct Outcome {
   std::uint64_t data_packets = 0;
   std::uint64_t retransmissions = 0;
   std::uint64_t duplicate_results = 0;
-  std::uint64_t multicast = 0;  // datagrams to a group, sent once each
+  std::uint64_t multicast = 0;       // datagrams to a group, sent once each
+  std::uint64_t partial_chunks = 0;  // answered without some rank
 };
 
 /// Prints one line a datagram to `trace`, and writes what the aggregators receive and send to a
@@ -55,10 +57,5 @@ void add_rank(World& world, const Scenario& scenario, std::size_t rank, std::uin
 
 /// "rank 2 waits for operation 0; stream state 1", and why it failed if it did.
 [[nodiscard]] std::string what_it_waits_for(const WorkerHost& host);
-
-/// What is wrong with the results of ranks first, first + 1, ... that play `scenario`. Operations
-/// that ended with an error are wrong unless they `may_fail`.
-[[nodiscard]] std::vector<std::string> check_results(World& world, const Scenario& scenario,
-                                                     std::size_t first, bool may_fail = false);
 
 }  // namespace natagg::simulation

@@ -19,6 +19,7 @@ namespace {
 
 // One seed in so many. Not 2 or a multiple: the seeds are played in two parts.
 constexpr std::uint64_t kAuthenticated = 5;
+constexpr std::uint64_t kStraggling = 7;
 
 /// "" or the name of an implementation that works here. Which ones do must not change the rest of
 /// the scenario, hence one draw in any case.
@@ -149,7 +150,21 @@ Scenario draw(std::uint64_t seed) {
     worker.pause_from = drawn.pause_from;
     worker.pause_to = drawn.pause_to;
   }
+  // With a key, the list of ranks takes the place of some values.
+  const bool has_room = !scenario.authenticated || (!narrow && scenario.values == 0);
+  if (seed % kStraggling == 0 && has_room) draw_stragglers(random, scenario);
   return scenario;
+}
+
+void draw_stragglers(Random& random, Scenario& scenario) {
+  scenario.straggler_deadline = random.pick<Time>({1, 5, 20, 100}) * kMillisecond;
+  const std::size_t world = scenario.workers.size();
+  if (random.chance(0.5)) scenario.quorum = static_cast<std::uint16_t>(1 + random.below(world));
+  for (OperationPlan& operation : scenario.operations) {
+    if (random.chance(0.2)) continue;
+    operation.reduction =
+        random.chance(0.5) ? proto::Reduction::kPartialSum : proto::Reduction::kPartialAverage;
+  }
 }
 
 namespace {
@@ -201,7 +216,9 @@ std::string to_string(const Scenario& scenario) {
        << ", max window " << scenario.max_window << ", rounding "
        << static_cast<int>(scenario.rounding) << ", shift " << scenario.shift << ", one at a time "
        << scenario.one_at_a_time << ", close early " << scenario.close_early << ", authenticated "
-       << scenario.authenticated << ", lengths";
+       << scenario.authenticated << ", straggler deadline "
+       << scenario.straggler_deadline / kMillisecond << " ms, quorum " << scenario.quorum
+       << ", lengths";
   for (const OperationPlan& operation : scenario.operations) text << ' ' << operation.length;
   for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
     const WorkerPlan& worker = scenario.workers[rank];

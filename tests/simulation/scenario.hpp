@@ -12,6 +12,7 @@
 #include "proto/operation.hpp"
 #include "proto/rounding.hpp"
 #include "simulation/network.hpp"
+#include "simulation/random.hpp"
 
 namespace natagg::simulation {
 
@@ -75,6 +76,9 @@ struct Scenario {
 
 /// The scenario that `seed` stands for.
 [[nodiscard]] Scenario draw(std::uint64_t seed);
+
+/// Lets most of the scenario's operations go on without ranks that are late.
+void draw_stragglers(Random& random, Scenario& scenario);
 
 /// `rank`'s values for operation number `index`; a function of the scenario's seed, not of its
 /// layout.

@@ -72,12 +72,14 @@ TEST(Seeds, EveryRankGetsTheReferencesBitsAndNothingIsLeftWaiting) {
     total.data_packets += outcome.data_packets;
     total.retransmissions += outcome.retransmissions;
     total.multicast += outcome.multicast;
+    total.partial_chunks += outcome.partial_chunks;
     if (outcome.violations.empty()) continue;
     if (++failures == 1) static_cast<void>(play(scenario, nullptr, capture_from_environment()));
     ADD_FAILURE() << report(seed, scenario, outcome);
   }
   std::cout << total.data_packets << " DATA packets, " << total.retransmissions
-            << " of them retransmissions; " << total.multicast << " datagrams by multicast\n";
+            << " of them retransmissions; " << total.multicast << " datagrams by multicast; "
+            << total.partial_chunks << " chunks without some rank\n";
 }
 
 }  // namespace

@@ -32,7 +32,11 @@ std::vector<std::byte> ReplayLedger::join(std::size_t index, std::uint16_t rank,
   // A session that was resumed begins here as a new one, at the same chunk.
   body.members = Be64{};
   body.resume = Be32{};
+  body.held = Be16{};
   body.moves = Be16{};
+  // All that a replay takes waits for all ranks.
+  body.stragglers = Be16{};
+  body.quorum = Be16{};
   body.values = Be16{session.values()};
   body.window = Be16{session.window()};
   body.flags = proto::kJoinValuesPinned;

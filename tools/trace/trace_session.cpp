@@ -74,6 +74,12 @@ void TraceSession::on_welcome(const proto::WelcomeBody& body) {
   first_sequence_ = body.first_sequence.value();
 }
 
+bool TraceSession::drops_stragglers() const {
+  return std::ranges::any_of(joins_, [](const Join& join) {
+    return !join.datagram.empty() && join.body().stragglers.value() != 0;
+  });
+}
+
 bool TraceSession::acceptable(const TracePacket& packet, const proto::Header& header) {
   const std::uint16_t rank = header.rank.value();
   if (rank >= joins_.size() || header.count.value() > values_) return false;

@@ -103,6 +103,8 @@ class TraceSession {
   [[nodiscard]] std::uint16_t window() const { return window_; }
   [[nodiscard]] std::uint32_t first_sequence() const { return first_sequence_; }
   [[nodiscard]] bool aborted() const { return aborted_; }
+  /// Its partial reductions do not wait for all ranks.
+  [[nodiscard]] bool drops_stragglers() const;
   [[nodiscard]] const std::unordered_map<std::uint32_t, TraceChunk>& chunks() const {
     return chunks_;
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/operation.hpp"
+
 namespace natagg::tools {
 
 using proto::Header;
@@ -38,7 +40,7 @@ void TraceSurvey::take(const TracePacket& packet) {
     case Type::kJoin: return on_join(packet, header);
     case Type::kWelcome: return on_welcome(packet, header);
     case Type::kData:
-      return session(packet, header, packet.to, std::nullopt).on_data(packet, findings_);
+    case Type::kPartial: return on_values(packet, header);
     case Type::kResult:
       return session(packet, header, packet.from, std::nullopt).on_result(packet, findings_);
     case Type::kAbort:
@@ -46,6 +48,19 @@ void TraceSurvey::take(const TracePacket& packet) {
       return;
     default: return;
   }
+}
+
+void TraceSurvey::on_values(const TracePacket& packet, const Header& header) {
+  const bool answer = header.rank.value() == proto::kAggregatorRank;
+  TraceSession& found = session(packet, header, answer ? packet.from : packet.to, std::nullopt);
+  const proto::Operation operation = proto::from_fingerprint(header.fingerprint.value());
+  if (found.drops_stragglers() && proto::may_be_partial(operation.reduction)) {
+    throw TraceError(path_ + ": packet " + std::to_string(packet.number) + " is of a " +
+                     proto::to_string(operation) + " of " + found.describe() +
+                     ", which has a straggler deadline: which ranks its results have depends on "
+                     "when packets came, and no replay repeats that");
+  }
+  if (header.type == Type::kData) found.on_data(packet, findings_);
 }
 
 void TraceSurvey::on_join(const TracePacket& packet, const Header& header) {

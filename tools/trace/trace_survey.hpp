@@ -48,6 +48,7 @@ class TraceSurvey {
   void take(const TracePacket& packet);
   void on_join(const TracePacket& packet, const proto::Header& header);
   void on_welcome(const TracePacket& packet, const proto::Header& header);
+  void on_values(const TracePacket& packet, const proto::Header& header);
   [[nodiscard]] TraceSession& session(const TracePacket& packet, const proto::Header& header,
                                       const proto::Endpoint& shard,
                                       std::optional<std::uint16_t> place);
