@@ -89,10 +89,17 @@ class Host:
         return json.loads(interfaces.stdout)[0]["address"]
 
     def sent_packets(self):
+        return self._interface_numbers()[9]
+
+    def received_packets(self):
+        return self._interface_numbers()[1]
+
+    def _interface_numbers(self):
+        """Bytes, packets and six more received, then bytes, packets ... sent."""
         with self.namespace.entered():
             lines = Path("/proc/thread-self/net/dev").read_text().splitlines()
-        # "eth0: bytes packets and six more received, then bytes packets ... sent"
-        return next(int(line.split(":")[1].split()[9]) for line in lines if "eth0:" in line)
+        return next([int(number) for number in line.split(":")[1].split()]
+                    for line in lines if "eth0:" in line)
 
 
 class Aggregator:

@@ -10,7 +10,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
+from xml.etree import ElementTree
 
 from harness import BUILD, ROOT
 
@@ -18,6 +21,8 @@ sys.path.insert(0, str(ROOT / "tools" / "bench"))
 
 # pylint: disable=wrong-import-position
 from figures import figures, operation_seconds, percentile  # noqa: E402
+import pictures  # noqa: E402
+import report  # noqa: E402
 from points import Network, Point, parse_loss, parse_rate, parse_size, size_text  # noqa: E402
 
 GLOO = (BUILD / "tools/bench/natagg-bench-rank-gloo").exists()
@@ -107,7 +112,8 @@ class Figures(unittest.TestCase):
         self.assertEqual(result["worker_cpu_ns_per_byte"], 600 / (3 * 2 * 40))
         self.assertEqual(result["aggregator_cpu_ns_per_byte"], 120 / (3 * 2 * 40))
         self.assertEqual(result["retransmissions"], 3)
-        self.assertAlmostEqual(result["link_share"], 601 * 8 / 14 / 1000)
+        self.assertAlmostEqual(result["link_share"], 601 / 3 * 8 / 3 / 1000)
+        self.assertEqual((result["times_s"], result["lead_ins_s"]), ([6, 3], [5]))
 
     def test_percentiles_are_values_that_were_measured(self):
         ordered = list(range(1, 11))
@@ -130,6 +136,50 @@ class Points(unittest.TestCase):
         self.assertEqual(network.aggregator_link.rate * 2, network.worker_link.rate * 8)
         passed = (1 - network.worker_link.loss) * (1 - network.aggregator_link.loss)
         self.assertAlmostEqual(passed, 0.99)
+
+
+def result(backend, algorithm, size, seconds, **more):
+    return {"backend": backend, "algorithm": algorithm, "world": 8, "mtu": 1500, "rate_bps": 2e8,
+            "loss": 0, "aggregators": 1, "bytes": size, "tensors": 1, "operations": 5,
+            "median_s": seconds, "bandwidth_MBps": size / seconds / 1e6, "payload_share": 0.5,
+            "worker_cpu_ns_per_byte": 2.0, "aggregator_cpu_ns_per_byte": 0.25, "noisy": False,
+            **more}
+
+
+class Page(unittest.TestCase):
+    RESULTS = [result("natagg", "udp", 10**7, 0.1), result("gloo", "ring", 10**7, 0.8),
+               result("gloo", "bcube", 10**7, 1.0), result("mpi-tcp", "ring", 10**7, 0.5, noisy=True),
+               result("natagg", "udp", 10**7, 0.12, loss=0.01), result("natagg", "udp", 10**8, 1.0)]
+
+    def setUp(self):
+        self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.directory / "performance").mkdir()
+
+    def test_has_the_best_of_each_library_in_the_place_for_results(self):
+        page = self.directory / "performance.md"
+        page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
+        where = {"cores": 2, "cpu": "a CPU", "cpu_vectors": [], "memory_GiB": 1, "kernel": "6",
+                 "date": "today", "natagg": "0", "dpdk": "", "gloo": "", "open_mpi": ""}
+        report.write(self.RESULTS, where, self.directory, "the command")
+        text = page.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith("before\n" + report.BEGIN))
+        self.assertTrue(text.endswith(report.END + "\nafter\n"))
+        self.assertNotIn("old", text)
+        self.assertIn("| 10MB | 100 | 12.5 (ring) | ~20 (ring) | 50.0 % | 5.00 | 2.00 + 0.25 | 2.00 | "
+                      "2.00 |", text)
+        self.assertIn("| 10MB | 83.33 | - | - | 50.0 % | 1.200 | - |", text)
+        self.assertIn("1 of 6 runs were noisy", text)
+
+    def test_has_pictures_with_a_curve_and_a_bar_a_library(self):
+        written = pictures.write(self.RESULTS, self.directory)
+        self.assertEqual([path.name for _, path in written],
+                         ["bandwidth-1.svg", "bars-1.svg", "bandwidth-2.svg", "bars-2.svg"])
+        trees = [ElementTree.parse(path) for _, path in written]
+        circles = trees[0].findall(".//{http://www.w3.org/2000/svg}circle")
+        self.assertEqual(len(circles), 4)  # natagg's two sizes, and the others' one
+        texts = [text.text for text in trees[1].iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("100", texts)  # natagg's MB/s at 100 MB, which nobody else has
+        self.assertNotIn("Gloo", texts)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import time
 from natagg_lab import LabError
 
 
+_PACKET_HEADERS = 128  # more than those of IP, UDP and natagg
+
+
 class RunFailed(Exception):
     """A library did not get through a point; the text says why."""
 
@@ -72,8 +75,15 @@ class Natagg:
     def available(self, lab):
         return (lab.build / "tools/bench/natagg-bench-rank-natagg").exists()
 
+    def applies(self, point):
+        """Whether there is anything to measure at it."""
+        del point
+        return True
+
     def run(self, lab, point, variant, settings, scratch):
+        """The ranks' reports and the aggregators' counters; raises RunFailed."""
         del variant
+        before = [aggregator.host.received_packets() for aggregator in lab.aggregators]
         for aggregator in lab.aggregators:
             aggregator.start(settings.shards, idle=settings.idle)
         watch = [aggregator.process.pid for aggregator in lab.aggregators]
@@ -88,15 +98,20 @@ class Natagg:
                 for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,
                 scratch)
         finally:
-            counters = [self._stop(aggregator) for aggregator in lab.aggregators]
+            counters = [self._stop(aggregator, packets)
+                        for aggregator, packets in zip(lab.aggregators, before)]
         if len({report["after"]["checksum"] for report in reports}) != 1:
             raise RunFailed("check failed: the ranks have different results")
         return reports, counters
 
     @staticmethod
-    def _stop(aggregator):
+    def _stop(aggregator, packets_before):
+        """The daemon's counters, and those of the packets at its interface that it did not get:
+        not every device counts what it drops."""
+        packets = aggregator.host.received_packets() - packets_before
         try:
-            return aggregator.stop()
+            counters = aggregator.stop()
+            return {**counters, "missed": max(packets - counters.get("rx_frames", 0), 0)}
         except LabError as error:
             raise RunFailed(str(error).splitlines()[0]) from None
 
@@ -108,6 +123,9 @@ class Gloo:
 
     def available(self, lab):
         return (lab.build / "tools/bench/natagg-bench-rank-gloo").exists()
+
+    def applies(self, point):
+        return point.network.world > 1
 
     def run(self, lab, point, variant, settings, scratch):
         store = scratch / "store"
@@ -132,6 +150,9 @@ class _Mpi:
     def available(self, lab):
         return ((lab.build / "tools/bench/natagg-bench-rank-mpi").exists() and
                 shutil.which("mpirun") is not None)
+
+    def applies(self, point):
+        return point.network.world > 1
 
     def run(self, lab, point, variant, settings, scratch):
         # More ranks than cores: a rank that waits lets the others run.
@@ -183,12 +204,39 @@ class MpiShm(_Mpi):
     name = "mpi-shm"
     variants = ("default",)
 
+    def applies(self, point):
+        return super().applies(point) and point.network.worker_link.free
+
     def launch(self, lab, scratch):
         del scratch
         return ["-np", len(lab.workers), "--oversubscribe", "--mca", "btl", "vader,self",
                 "--mca", "pml", "ob1"]
 
 
-BACKENDS = {backend.name: backend for backend in (Natagg(), Gloo(), MpiTcp(), MpiShm())}
+class Udp:
+    """Not an all-reduce: a round trip between two workers of a packet as long as natagg's."""
+
+    name = "udp"
+    label = "UDP"
+    variants = ("round trip",)
+
+    def available(self, lab):
+        return (lab.build / "tools/bench/natagg-bench-rank-udp").exists()
+
+    def applies(self, point):
+        return (point.network.world == 2 and point.network.loss == 0 and point.tensors == 1 and
+                point.count + _PACKET_HEADERS <= point.network.mtu)
+
+    def run(self, lab, point, variant, settings, scratch):
+        del variant
+        return _reports([
+            host.start([lab.build / "tools/bench/natagg-bench-rank-udp", "--rank", rank,
+                        "--address", host.address, "--peer", lab.workers[1 - rank].address,
+                        *_rank_arguments(point, settings, scratch)], scratch / f"udp{rank}.log")
+            for rank, host in enumerate(lab.workers)], 2, settings.limit, scratch), []
+
+
+BACKENDS = {backend.name: backend for backend in
+            (Natagg(), Gloo(), MpiTcp(), MpiShm(), Udp())}
 
 

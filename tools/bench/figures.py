@@ -8,6 +8,7 @@ import math
 from points import VALUE_BYTES
 
 NOISY = 0.10  # share of the machine that others used
+MOST_TIMES = 100  # of single operations in a result
 
 # Ethernet, IPv4, and TCP with the option of time stamps.
 _ETHERNET = 14
@@ -29,18 +30,18 @@ def operation_seconds(reports):
     return times
 
 
-def _row_seconds(reports):
-    """All rows together, with their lead-ins."""
-    return sum((max(row[-1] for row in rows) - min(row[0] for row in rows)) * 1e-9
-               for rows in zip(*(report["rows"] for report in reports)))
+def lead_in_seconds(reports):
+    """Of the first operation of each row, which is not counted: from the first rank's start."""
+    return [(max(row[1] for row in rows) - min(row[0] for row in rows)) * 1e-9
+            for rows in zip(*(report["rows"] for report in reports))]
 
 
 def _grown(reports, name):
     return sum(report["after"].get(name, 0) - report["before"].get(name, 0) for report in reports)
 
 
-def _payload_share(point, backend, reports, operations, seconds):
-    """Of what a worker's link carries of payload, what the operation took in the busier direction:
+def _payload_share(point, backend, reports, seconds):
+    """Of what a worker's link carries of payload, what an operation took in the busier direction:
     a byte a value of natagg; of the others what an all-reduce of floats takes at least."""
     network = point.network
     if backend == "natagg":
@@ -50,23 +51,25 @@ def _payload_share(point, backend, reports, operations, seconds):
     else:
         payload = 2 * (network.world - 1) / network.world * point.bytes
         efficiency = (network.mtu - _TCP_IP) / (network.mtu + _ETHERNET)
-    return payload * 8 * operations / seconds / (network.rate * efficiency)
+    return payload * 8 / seconds / (network.rate * efficiency)
 
 
 def figures(point, backend, reports, counters):
     """Everything about one run, as JSON says it."""
-    times = sorted(operation_seconds(reports))
+    times_in_order = operation_seconds(reports)
+    times = sorted(times_in_order)
+    median = percentile(times, 0.5)
     operations = reports[0]["operations"]
     all_bytes = operations * point.bytes * point.network.world
-    seconds = _row_seconds(reports)
     result = {
         "operations": len(times),
-        "median_s": percentile(times, 0.5),
+        "median_s": median,
         "p10_s": percentile(times, 0.1),
         "p90_s": percentile(times, 0.9),
         "p99_s": percentile(times, 0.99),
         "fastest_s": times[0],
-        "bandwidth_MBps": point.bytes / percentile(times, 0.5) / 1e6,
+        "slowest_s": times[-1],
+        "bandwidth_MBps": point.bytes / median / 1e6,
         "worker_cpu_ns_per_byte": sum(report["cpu_ns"] for report in reports) / all_bytes,
         "aggregator_cpu_ns_per_byte": sum(reports[0]["watched_cpu_ns"]) / all_bytes,
         "sent_bytes_per_operation": max(report["sent_bytes"] for report in reports) / operations,
@@ -76,9 +79,9 @@ def figures(point, backend, reports, counters):
             sum(report["tcp_retransmissions"] for report in reports),
     }
     if point.network.rate:
-        wire = max(max(report["sent_bytes"], report["received_bytes"]) for report in reports)
-        result["link_share"] = wire * 8 / seconds / point.network.rate
-        result["payload_share"] = _payload_share(point, backend, reports, operations, seconds)
+        wire = max(result["sent_bytes_per_operation"], result["received_bytes_per_operation"])
+        result["link_share"] = wire * 8 / median / point.network.rate
+        result["payload_share"] = _payload_share(point, backend, reports, median)
     if backend == "natagg":
         last = reports[0]["after"]
         result |= {name: _grown(reports, name) for name in
@@ -86,5 +89,7 @@ def figures(point, backend, reports, counters):
                     "kernel_drops", "send_failures")}
         result |= {name: last[name] for name in
                    ("values_per_packet", "window", "shards", "packets_in_flight")}
-        result["device_rx_missed"] = sum(c.get("device_rx_missed", 0) for c in counters)
+        result["aggregator_missed"] = sum(c["missed"] for c in counters)
+    result["times_s"] = [round(seconds, 9) for seconds in times_in_order[:MOST_TIMES]]
+    result["lead_ins_s"] = [round(seconds, 9) for seconds in lead_in_seconds(reports)[:MOST_TIMES]]
     return result

@@ -3,6 +3,7 @@
 
 """Measures points one after another, as far as the time goes."""
 
+import argparse
 import itertools
 import shutil
 import sys
@@ -13,10 +14,8 @@ from figures import NOISY, figures
 from natagg_lab import Lab
 from points import Point, size_text
 
-# An algorithm that was so much slower than the library's best at this size or above is not tried at
-# longer tensors.
-_HOPELESS = 2.0
-_HOPELESS_FROM = 1_000_000  # bytes
+# From this size on, an algorithm's time tells whether to try it with longer tensors.
+_TELLING = 1_000_000  # bytes
 
 _START_SECONDS = 2.0  # until a run has begun
 _LATENCY_BOUND = 100_000  # bytes; up to there, the time of an operation does not grow with them
@@ -47,10 +46,14 @@ class Runner:
         self._progress = Progress()
         self._deadline = time.monotonic() + options.budget
         self._runs = 0
+        self._failed = set()  # (network, backend, variant)
         self._last = {}  # (network, backend, variant): (size, seconds of an operation)
         self.results = []
 
-    def measure(self, networks, sizes, backends):
+    def measure(self, networks, sizes, backends, overrides=None):
+        """`overrides` replace options."""
+        given, self._options = self._options, argparse.Namespace(
+            **{**vars(self._options), **(overrides or {})})
         for network in networks:
             with Lab(self._options.build, self._options.scratch, network.aggregators,
                      network.world, network.mtu, network.worker_link,
@@ -58,16 +61,14 @@ class Runner:
                 for size, backend in itertools.product(sorted(sizes), backends):
                     self._measure_point(lab, Point(network, size, self._options.tensors),
                                         BACKENDS[backend])
+        self._options = given
         self._progress.end()
 
     def _measure_point(self, lab, point, backend):
+        if not backend.applies(point):
+            return
         if not backend.available(lab):
             self._record(point, backend, "", skipped="not built: see scripts/install-packages --bench")
-            return
-        if backend.name == "mpi-shm" and not point.network.worker_link.free:
-            return  # it has no links to limit
-        if backend.name != "natagg" and point.network.world == 1:
-            self._record(point, backend, "", skipped="one rank alone sends nothing")
             return
         for variant in backend.variants:
             reason = self._reason_to_skip(point, backend, variant)
@@ -75,20 +76,16 @@ class Runner:
                 self._record(point, backend, variant, skipped=reason)
             else:
                 for _ in range(self._options.repeat):
-                    self._run(lab, point, backend, variant)
+                    self._measure_variant(lab, point, backend, variant)
 
     def _reason_to_skip(self, point, backend, variant):
         mine = self._last.get((point.network, backend.name, variant))
-        if mine is None:
-            known = [last for key, last in self._last.items() if key[:2] == (
-                point.network, backend.name)]
-            if known and min(size for size, _ in known) < point.size and variant not in (
-                    key[2] for key in self._last):
-                return "an earlier size of it failed"
+        if (point.network, backend.name, variant) in self._failed:
+            return "it has failed at a smaller size"
         best = min((seconds for (network, name, _), (size, seconds) in self._last.items()
                     if mine and (network, name) == (point.network, backend.name) and
                     size == mine[0]), default=0)
-        if mine and mine[0] >= _HOPELESS_FROM and mine[1] > _HOPELESS * best:
+        if mine and mine[0] >= _TELLING and mine[1] > self._options.try_within * best:
             return (f"{mine[1] / best:.1f} times slower than this library's best at "
                     f"{size_text(mine[0])}")
         if self._estimate(point, mine) > self._deadline - time.monotonic():
@@ -96,12 +93,33 @@ class Runner:
         return None
 
     def _estimate(self, point, mine):
-        """Seconds of a run: a check, two trial operations, and those that count."""
+        """Seconds of a run: an operation whose values are checked, a lead-in, and those that
+        count."""
         if mine is None:
             return _START_SECONDS
         operation = mine[1] * max(point.size / max(mine[0], _LATENCY_BOUND), 1)
-        return _START_SECONDS + operation * 3 + max(self._options.seconds,
-                                                    operation * (self._options.least + 1))
+        return _START_SECONDS + operation * 2 + max(self._options.seconds,
+                                                    operation * self._options.least)
+
+    def _measure_variant(self, lab, point, backend, variant):
+        """The quietest of as many runs as are allowed for want of quiet."""
+        key = (point.network, backend.name, variant)
+        quietest = None
+        for _ in range(1 + self._options.retry_noisy):
+            try:
+                result = self._run(lab, point, backend, variant)
+            except RunFailed as failure:
+                if quietest is None:
+                    self._failed.add(key)
+                    self._record(point, backend, variant, error=str(failure))
+                    return
+                break
+            if quietest is None or result["foreign_load"] < quietest["foreign_load"]:
+                quietest = result
+            self._last[key] = (point.size, quietest["median_s"])
+            if not quietest["noisy"] or self._reason_to_skip(point, backend, variant):
+                break
+        self._record(point, backend, variant, **quietest)
 
     def _run(self, lab, point, backend, variant):
         self._runs += 1
@@ -114,16 +132,11 @@ class Runner:
         self._load.begin()
         try:
             reports, counters = backend.run(lab, point, variant, settings, scratch)
-        except RunFailed as failure:
-            self._record(point, backend, variant, error=str(failure))
-            return
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        result = figures(point, backend.name, reports, counters)
         foreign = self._load.share()
-        self._last[(point.network, backend.name, variant)] = (point.size, result["median_s"])
-        self._record(point, backend, variant, **result, foreign_load=foreign,
-                     noisy=foreign > NOISY)
+        return {**figures(point, backend.name, reports, counters), "foreign_load": foreign,
+                "noisy": foreign > NOISY}
 
     def _record(self, point, backend, variant, **more):
         network = point.network

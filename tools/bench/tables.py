@@ -9,7 +9,7 @@ import io
 from points import rate_text, size_text
 
 _HEAD = ("size", "library", "algorithm", "median", "p10", "p90", "MB/s", "link", "payload",
-         "worker", "aggr.", "again", "missed", "others")
+         "slowest", "worker", "aggr.", "again", "missed", "others")
 
 NETWORK = ("world", "mtu", "rate_bps", "loss", "aggregators")
 POINT = (*NETWORK, "bytes", "tensors")
@@ -52,9 +52,10 @@ def row(result, best_one):
             seconds_text(result["median_s"]), seconds_text(result["p10_s"]),
             seconds_text(result[high]) + ("+" if high == "p99_s" else ""),
             f"{result['bandwidth_MBps']:.4g}", _percent(result, "link_share"),
-            _percent(result, "payload_share"), f"{result['worker_cpu_ns_per_byte']:.3g}",
+            _percent(result, "payload_share"), seconds_text(result["slowest_s"]),
+            f"{result['worker_cpu_ns_per_byte']:.3g}",
             f"{result['aggregator_cpu_ns_per_byte']:.3g}" if result["backend"] == "natagg" else "",
-            str(result["retransmissions"]), str(result.get("device_rx_missed", "")),
+            str(result["retransmissions"]), str(result.get("aggregator_missed", "")),
             f"{result['foreign_load'] * 100:.0f} %" + (" noisy" if result["noisy"] else ""))
 
 
@@ -92,14 +93,17 @@ LEGEND = """\
 *: the library's best at this size. p90: of 200 operations and more the 99th percentile, with a +.
 MB/s: bytes of a worker's tensors over the median time. link: bytes on a worker's link, of what it
 carries; payload: the same of values alone. worker, aggr.: CPU time in ns a byte of the workers'
-tensors. again: packets sent again. missed: packets that the aggregators' devices dropped.
+tensors. again: packets sent again. missed: packets at the aggregators' interfaces that found their
+receive rings full.
 others: of the machine, what other processes used; noisy above 10 %."""
 
 
 def to_csv(results):
-    names = list(dict.fromkeys(name for result in results for name in result))
+    names = list(dict.fromkeys(
+        name for result in results for name, value in result.items()
+        if not isinstance(value, list)))
     out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(results)
     return out.getvalue()
