@@ -190,14 +190,17 @@ def bars(results):
 
 
 def write(results, directory):
-    """bandwidth*.svg and bars*.svg, numbered when there are several kinds of links; returns
-    [(links, path), ...]."""
-    groups = link_groups(results)
+    """bandwidth-N.svg of those links where there are curves, and bars-N.svg of those where there is
+    a comparison; returns [(links, path), ...]."""
     written = []
-    for number, (_, group) in enumerate(groups.items(), 1):
-        suffix = f"-{number}" if len(groups) > 1 else ""
-        for name, draw in (("bandwidth", bandwidth), ("bars", bars)):
-            path = directory / f"{name}{suffix}.svg"
+    for number, group in enumerate(link_groups(results).values(), 1):
+        drawings = []
+        if len({result["bytes"] for result in group}) > 2:
+            drawings.append(("bandwidth", bandwidth))
+        if len(_backends(group)) > 1:
+            drawings.append(("bars", bars))
+        for name, draw in drawings:
+            path = directory / f"{name}-{number}.svg"
             path.write_text(draw(group), encoding="utf-8")
             written.append((_links_text(group[0]), path))
     return written

@@ -25,6 +25,7 @@ class Suite:
     sizes: tuple
     backends: tuple
     overrides: dict  # of the options
+    share: float  # of the time budget that is used up at its end
 
 
 def _sizes(text):
@@ -32,26 +33,26 @@ def _sizes(text):
 
 
 # The slow links take seconds for long tensors: there each library shows its algorithms at 10 MB and
-# its best one at 100 MB.
-_SLOW = {"seconds": 1, "least": 3, "try_within": 1}
+# its best one at 100 MB, and with losses.
+_SLOW = {"seconds": 1, "least": 3, "limit": 60, "try_within": 1}
+_BOTH = _sizes("10MB,100MB")
 
 SUITES = (
     Suite(tuple(Network(world, mtu=9000) for world in (4, 8, 2, 16, 1)),
           _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, "mpi-shm", "udp"),
-          {"seconds": 0.5, "least": 5}),
-    Suite((Network(8, mtu=1500, rate=200e6), Network(4, mtu=1500, rate=200e6),
-           Network(8, mtu=9000, rate=1e9)),
-          _sizes("10MB,100MB"), LIBRARIES, _SLOW),
-    Suite((Network(8, mtu=1500, rate=200e6, aggregators=8),),
-          _sizes("10MB,100MB"), ("natagg",), _SLOW),
-    Suite((Network(8, mtu=1500, rate=200e6, loss=0.001), Network(8, mtu=1500, rate=200e6, loss=0.01)),
-          _sizes("10MB"), LIBRARIES, {"seconds": 2, "least": 3}),
+          {"seconds": 0.5, "least": 5, "limit": 60}, 0.5),
+    Suite((Network(8, mtu=1500, rate=200e6),), _BOTH, LIBRARIES, _SLOW, 0.74),
+    Suite((Network(8, mtu=1500, rate=200e6, aggregators=8),), _BOTH, ("natagg",), _SLOW, 0.78),
+    Suite(tuple(Network(8, mtu=1500, rate=200e6, loss=loss) for loss in (0.001, 0.01)),
+          _sizes("10MB"), LIBRARIES, {**_SLOW, "seconds": 2}, 0.88),
+    Suite((Network(8, mtu=9000, rate=1e9),), _BOTH, LIBRARIES, _SLOW, 0.95),
+    Suite((Network(4, mtu=1500, rate=200e6),), _sizes("10MB"), LIBRARIES, _SLOW, 1),
 )
 
 
 def measure(runner):
     for suite in SUITES:
-        runner.measure(suite.networks, suite.sizes, suite.backends, suite.overrides)
+        runner.measure(suite.networks, suite.sizes, suite.backends, suite.overrides, suite.share)
 
 
 def _cell(result):

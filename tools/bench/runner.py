@@ -4,6 +4,7 @@
 """Measures points one after another, as far as the time goes."""
 
 import argparse
+import dataclasses
 import itertools
 import shutil
 import sys
@@ -44,14 +45,17 @@ class Runner:
         self._options = options
         self._load = load
         self._progress = Progress()
-        self._deadline = time.monotonic() + options.budget
+        self._begin = time.monotonic()
+        self._deadline = self._begin + options.budget
         self._runs = 0
         self._failed = set()  # (network, backend, variant)
-        self._last = {}  # (network, backend, variant): (size, seconds of an operation)
+        self._times = {}  # (network, backend, variant): {size: seconds of an operation}
         self.results = []
 
-    def measure(self, networks, sizes, backends, overrides=None):
-        """`overrides` replace options."""
+    def measure(self, networks, sizes, backends, overrides=None, share=1):
+        """`overrides` replace options. It may take so long that, with all before it, `share` of
+        the time budget is used up."""
+        self._deadline = self._begin + self._options.budget * share
         given, self._options = self._options, argparse.Namespace(
             **{**vars(self._options), **(overrides or {})})
         for network in networks:
@@ -79,47 +83,67 @@ class Runner:
                     self._measure_variant(lab, point, backend, variant)
 
     def _reason_to_skip(self, point, backend, variant):
-        mine = self._last.get((point.network, backend.name, variant))
         if (point.network, backend.name, variant) in self._failed:
             return "it has failed at a smaller size"
-        best = min((seconds for (network, name, _), (size, seconds) in self._last.items()
-                    if mine and (network, name) == (point.network, backend.name) and
-                    size == mine[0]), default=0)
-        if mine and mine[0] >= _TELLING and mine[1] > self._options.try_within * best:
-            return (f"{mine[1] / best:.1f} times slower than this library's best at "
-                    f"{size_text(mine[0])}")
-        if self._estimate(point, mine) > self._deadline - time.monotonic():
-            return "the time budget is used up"
+        return (self._hopeless(point, backend, variant) or
+                ("the time budget is used up" if self._estimate(point, backend, variant) >
+                 self._deadline - time.monotonic() else None))
+
+    def _hopeless(self, point, backend, variant):
+        """Judged by smaller sizes, and by the same network without losses."""
+        lossless = dataclasses.replace(point.network, loss=0)
+        for network in dict.fromkeys((point.network, lossless)):
+            mine = self._times.get((network, backend.name, variant), {})
+            for size in sorted(mine, reverse=True):
+                if size < _TELLING or (network == point.network and size >= point.size):
+                    continue
+                best = min(times[size] for key, times in self._times.items()
+                           if key[:2] == (network, backend.name) and size in times)
+                if mine[size] > self._options.try_within * best:
+                    where = "" if network == point.network else " without losses"
+                    return (f"{mine[size] / best:.2f} times as slow as this library's best at "
+                            f"{size_text(size)}{where}")
+                break
         return None
 
-    def _estimate(self, point, mine):
+    def _estimate(self, point, backend, variant):
         """Seconds of a run: an operation whose values are checked, a lead-in, and those that
         count."""
-        if mine is None:
+        mine = self._times.get((point.network, backend.name, variant))
+        if not mine:
             return _START_SECONDS
-        operation = mine[1] * max(point.size / max(mine[0], _LATENCY_BOUND), 1)
+        size = max(mine)
+        operation = mine[size] * max(point.size / max(size, _LATENCY_BOUND), 1)
         return _START_SECONDS + operation * 2 + max(self._options.seconds,
                                                     operation * self._options.least)
 
     def _measure_variant(self, lab, point, backend, variant):
-        """The quietest of as many runs as are allowed for want of quiet."""
+        """The quietest of as many runs as are allowed for want of quiet. A failed run, too, gets a
+        second chance, and a word in the result."""
         key = (point.network, backend.name, variant)
-        quietest = None
-        for _ in range(1 + self._options.retry_noisy):
+        quietest, failures = None, []
+        for attempt in itertools.count():
             try:
                 result = self._run(lab, point, backend, variant)
             except RunFailed as failure:
-                if quietest is None:
-                    self._failed.add(key)
-                    self._record(point, backend, variant, error=str(failure))
-                    return
+                failures.append(str(failure))
+                if quietest is None and len(failures) < 2:
+                    continue
                 break
             if quietest is None or result["foreign_load"] < quietest["foreign_load"]:
                 quietest = result
-            self._last[key] = (point.size, quietest["median_s"])
-            if not quietest["noisy"] or self._reason_to_skip(point, backend, variant):
+            self._times.setdefault(key, {})[point.size] = quietest["median_s"]
+            left = self._deadline - time.monotonic()
+            if (not quietest["noisy"] or attempt >= self._options.retry_noisy or
+                    self._estimate(point, backend, variant) > left):
                 break
-        self._record(point, backend, variant, **quietest)
+        if quietest is None:
+            self._failed.add(key)
+            self._record(point, backend, variant, error=failures[-1])
+        elif failures:
+            self._record(point, backend, variant, **quietest, failed_before=failures[0])
+        else:
+            self._record(point, backend, variant, **quietest)
 
     def _run(self, lab, point, backend, variant):
         self._runs += 1

@@ -84,6 +84,9 @@ def text_table(results):
         parts += [f"  not measured: {size_text(result['bytes'])} {result['backend']} "
                   f"{result['algorithm']}: {result.get('error') or result['skipped']}"
                   for result in here if "median_s" not in result]
+        parts += [f"  measured at the second attempt: {size_text(result['bytes'])} "
+                  f"{result['backend']} {result['algorithm']}: {result['failed_before']}"
+                  for result in here if "failed_before" in result]
         parts.append("")
     parts.append(LEGEND)
     return "\n".join(parts)
