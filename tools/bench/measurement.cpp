@@ -133,9 +133,10 @@ class Measurement {
                          reducer_.longest_row() - 1});
   }
 
-  std::string report(const std::vector<std::vector<std::uint64_t>>& rows,
-                     const NetworkTotals& network_before, const tools::JsonObject& before,
-                     const tools::JsonObject& after) const {
+  [[nodiscard]] std::string report(const std::vector<std::vector<std::uint64_t>>& rows,
+                                   const NetworkTotals& network_before,
+                                   const tools::JsonObject& before,
+                                   const tools::JsonObject& after) const {
     const NetworkTotals network = network_totals(options_.interface);
     std::uint64_t operations = 0;
     for (const auto& row : rows) operations += row.size() - 1;

@@ -3,9 +3,8 @@
 
 #include "tools/bench/observer.hpp"
 
-#include <time.h>
-
 #include <cerrno>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <system_error>
