@@ -63,8 +63,10 @@ def _reports(processes, world, limit, scratch):
 
 
 def _last_words(process):
+    """What a rank said, rather than what mpirun made of it."""
     lines = process.text().strip().splitlines()
-    return lines[-1] if lines else f"{process.name} ended with {process.wait(1)}"
+    words = [line for line in lines if "natagg-bench-rank" in line and ": " in line] or lines[-1:]
+    return words[0].rpartition("/")[2] if words else f"{process.name} ended: {process.wait(1)}"
 
 
 class Natagg:
