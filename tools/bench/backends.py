@@ -48,7 +48,8 @@ def _reports(processes, world, limit, scratch):
             if failed:
                 raise RunFailed(_last_words(failed[0]))
             if time.monotonic() > deadline:
-                raise RunFailed(f"not done after {limit:.0f} s")
+                done = len(list(scratch.glob("rank*.json")))
+                raise RunFailed(f"not done after {limit:.0f} s ({done} of {world} ranks were)")
             time.sleep(0.02)
         failed = [process for process in processes if process.wait(1) != 0]
         if failed:

@@ -40,8 +40,11 @@ class MpiReducer : public Reducer {
   }
 
   void make_progress() override {
-    int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    // Open MPI does not look at its sockets each time that it is called.
+    for (int i = 0; i < 32; ++i) {
+      int found = 0;
+      MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    }
   }
 
  private:

@@ -34,13 +34,13 @@ def _sizes(text):
 
 # The slow links take seconds for long tensors: there each library shows its algorithms at 10 MB and
 # its best one at 100 MB, and with losses.
-_SLOW = {"seconds": 1, "least": 3, "limit": 60, "try_within": 1}
+_SLOW = {"seconds": 1, "least": 3, "limit": 75, "try_within": 1}
 _BOTH = _sizes("10MB,100MB")
 
 SUITES = (
     Suite(tuple(Network(world, mtu=9000) for world in (4, 8, 2, 16, 1)),
           _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, "mpi-shm", "udp"),
-          {"seconds": 0.5, "least": 5, "limit": 60}, 0.5),
+          {"seconds": 0.5, "least": 5, "limit": 30}, 0.5),
     Suite((Network(8, mtu=1500, rate=200e6),), _BOTH, LIBRARIES, _SLOW, 0.74),
     Suite((Network(8, mtu=1500, rate=200e6, aggregators=8),), _BOTH, ("natagg",), _SLOW, 0.78),
     Suite(tuple(Network(8, mtu=1500, rate=200e6, loss=loss) for loss in (0.001, 0.01)),
