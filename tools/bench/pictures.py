@@ -17,7 +17,7 @@ _LOOKS = {  # colour, dashes, name
 }
 _LINKS = ("mtu", "rate_bps", "loss", "aggregators", "tensors")
 _PANEL = (400, 300)
-_MARGIN = (64, 46, 20, 42)  # left, top, right, bottom of a panel
+_MARGIN = (64, 46, 32, 42)  # left, top, right, bottom of a panel
 
 
 class _Svg:
@@ -37,8 +37,10 @@ class _Svg:
                            f'stroke-width="{width}" stroke-dasharray="{dashes or "none"}" '
                            'stroke-linejoin="round"/>')
 
-    def dot(self, x, y, colour):
-        self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{colour}"/>')
+    def dot(self, x, y, colour, hollow):
+        """Hollow where others disturbed the run."""
+        self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" stroke="{colour}" '
+                           f'fill="{"#ffffff" if hollow else colour}"/>')
 
     def box(self, x, y, width, height, colour):
         self._parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
@@ -111,7 +113,7 @@ def bandwidth(results):
     worlds = sorted({result["world"] for result in winners})
     columns = min(len(worlds), 3)
     rows = math.ceil(len(worlds) / columns)
-    width, height = max(_PANEL[0] * columns, 780), 64 + _PANEL[1] * rows
+    width, height = max(_PANEL[0] * columns, 940), 64 + _PANEL[1] * rows
     svg = _Svg(width, height, "Bandwidth of an all-reduce over the size of the tensor")
     svg.text(16, 24, f"All-reduce, {_links_text(winners[0])}: MB/s of each worker's tensor",
              anchor="start", size=15, weight="bold")
@@ -145,12 +147,12 @@ def _panel(svg, corner, sizes, speeds, winners, world):
     svg.text(corner[0] + 16, (top + bottom) / 2, "MB/s", size=11, turn=-90)
     for backend in reversed(_backends(winners)):  # natagg's is on top
         colour, dashes, _ = _LOOKS[backend]
-        curve = sorted((result["bytes"], result["bandwidth_MBps"]) for result in winners
-                       if result["backend"] == backend)
-        places = [(across(size), up(speed)) for size, speed in curve]
+        curve = sorted((result for result in winners if result["backend"] == backend),
+                       key=lambda result: result["bytes"])
+        places = [(across(result["bytes"]), up(result["bandwidth_MBps"])) for result in curve]
         svg.path(places, colour, dashes, 3 if backend == "natagg" else 2)
-        for x, y in places:
-            svg.dot(x, y, colour)
+        for (x, y), result in zip(places, curve):
+            svg.dot(x, y, colour, result["noisy"])
 
 
 def bars(results):
@@ -163,7 +165,7 @@ def bars(results):
     bar, gap = 58, 40
     width = max(_MARGIN[0] + sum(
         gap + bar * sum(result["world"] == world for result in winners) for world in worlds) + gap,
-        780)
+        940)
     top, bottom, height = 92, 330, 392
     svg = _Svg(width, height, f"All-reduce of {size_text(size)}")
     svg.text(16, 24, f"All-reduce of {size_text(size)}, {_links_text(winners[0])}: MB/s of each "
@@ -179,7 +181,8 @@ def bars(results):
         for result in here:
             tall = (bottom - top) * result["bandwidth_MBps"] / most
             svg.box(left + 4, bottom - tall, bar - 8, tall, _LOOKS[result["backend"]][0])
-            svg.text(left + bar / 2, bottom - tall - 6, _number(result["bandwidth_MBps"]),
+            noisy = "~" if result["noisy"] else ""
+            svg.text(left + bar / 2, bottom - tall - 6, noisy + _number(result["bandwidth_MBps"]),
                      weight="bold")
             svg.text(left + bar / 2, bottom + (14 if here.index(result) % 2 == 0 else 27),
                      result["algorithm"], size=9)

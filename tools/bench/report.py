@@ -142,7 +142,7 @@ def page(results, where, images, command):
              "MB/s of each worker's float32 tensor by each library's best algorithm, and CPU time in ns "
              "a byte of the", "workers' tensors (natagg: workers + aggregators). "
              f"{noisy} of {len(measured(results))} runs were noisy (others used more than "
-             f"{NOISY * 100:.0f} %", "of the machine): ~ marks their figures.", ""]
+             f"{NOISY * 100:.0f} %", "of the machine): ~ and hollow points mark their figures.", ""]
     clean = _without_loss(results)
     for _, group in itertools.groupby(results, lambda result: key(result, NETWORK)):
         group = list(group)
