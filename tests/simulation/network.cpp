@@ -87,6 +87,7 @@ void Network::send(const proto::Endpoint& from, const proto::Endpoint& to,
   for (const Tap& tap : taps_) {
     if (tap.at(from)) tap.see(now, from, to, datagram);
   }
+  if (!links_.empty()) now = links_[from.address].leave(datagram.size(), now);
   if (to.address >> 28 != 0xE) {  // 224.0.0.0/4 is multicast
     send_to_host(from, to, datagram, now);
     return;
@@ -175,22 +176,38 @@ void Network::launch(const proto::Endpoint& from, const proto::Endpoint& to,
   packet.from = from;
   packet.to = to;
   packet.datagram.assign(datagram.begin(), datagram.end());
-  flights_.push({arrival, order_++, index});
+  flights_.push({arrival, order_++, index, !links_.empty()});
 }
 
 Time Network::next_arrival() const {
   return flights_.empty() ? kNever : flights_.top().arrival;
 }
 
-Packet Network::take() {
-  const auto [arrival, order, index] = flights_.top();
+std::optional<Packet> Network::take() {
+  const Flight flight = flights_.top();
   flights_.pop();
-  free_.push_back(index);
-  const Packet& packet = packets_[index];
+  if (flight.at_switch && passes_switch(flight)) return std::nullopt;
+  free_.push_back(flight.packet);
+  if (flight.at_switch) return std::nullopt;
+  const Packet& packet = packets_[flight.packet];
   for (const Tap& tap : taps_) {
-    if (tap.at(packet.to)) tap.see(arrival, packet.from, packet.to, packet.datagram);
+    if (tap.at(packet.to)) tap.see(flight.arrival, packet.from, packet.to, packet.datagram);
   }
-  return std::move(packets_[index]);
+  return std::move(packets_[flight.packet]);
+}
+
+/// Puts the packet on the last link of its way; false where the queue before it is full.
+bool Network::passes_switch(const Flight& flight) {
+  const Packet& packet = packets_[flight.packet];
+  const std::optional<Time> arrival =
+      links_[packet.to.address].arrive(packet.datagram.size(), flight.arrival);
+  if (!arrival) {
+    ++stats_.queue_full;
+    trace(packet.from, packet.to, packet.datagram, flight.arrival, "finds a full queue");
+    return false;
+  }
+  flights_.push({*arrival, order_++, flight.packet, false});
+  return true;
 }
 
 void Network::trace(const proto::Endpoint& from, const proto::Endpoint& to,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <queue>
 #include <set>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "proto/endpoint.hpp"
+#include "simulation/link.hpp"
 #include "simulation/random.hpp"
 
 namespace natagg::simulation {
@@ -51,7 +53,8 @@ struct NetworkStats {
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t corrupted = 0;
-  std::uint64_t oversized = 0;  // vanished, because a path cannot carry them
+  std::uint64_t oversized = 0;   // vanished, because a path cannot carry them
+  std::uint64_t queue_full = 0;  // dropped before a slow link
 };
 
 class Network {
@@ -65,6 +68,10 @@ class Network {
 
   /// Bytes of IP packet that the path to and from a host carries; 9000 unless set.
   void set_path_mtu(const proto::Endpoint& host, std::size_t mtu) { path_mtu_[host] = mtu; }
+
+  /// The cable of the host of that address; of any speed unless set.
+  void set_link(std::uint32_t address, const LinkConfig& config) { links_[address] = Link(config); }
+  [[nodiscard]] const Link& link(std::uint32_t address) { return links_[address]; }
 
   /// Nothing gets through any more from one address to the other; heal() ends that.
   void cut(std::uint32_t from, std::uint32_t to) { cuts_.insert({from, to}); }
@@ -83,11 +90,11 @@ class Network {
   void send(const proto::Endpoint& from, const proto::Endpoint& to,
             std::span<const std::byte> datagram, Time now);
 
-  /// When the next datagram arrives; kNever when none is under way.
+  /// When the next datagram arrives, at a host or on the way there; kNever when none is under way.
   [[nodiscard]] Time next_arrival() const;
 
-  /// The next datagram to arrive.
-  [[nodiscard]] Packet take();
+  /// The next datagram to arrive, if it does so at a host.
+  [[nodiscard]] std::optional<Packet> take();
 
   [[nodiscard]] const NetworkStats& stats() const { return stats_; }
 
@@ -112,6 +119,7 @@ class Network {
     Time arrival;
     std::uint64_t order;  // breaks ties, so that equal times keep one order everywhere
     std::size_t packet;   // index in packets_
+    bool at_switch;       // else at the host
     bool operator>(const Flight& other) const {
       return arrival != other.arrival ? arrival > other.arrival : order > other.order;
     }
@@ -122,6 +130,7 @@ class Network {
   void corrupt(std::vector<std::byte>& datagram);
   void launch(const proto::Endpoint& from, const proto::Endpoint& to,
               std::span<const std::byte> datagram, Time arrival);
+  [[nodiscard]] bool passes_switch(const Flight& flight);
   [[nodiscard]] std::size_t path_mtu(const proto::Endpoint& host) const;
   [[nodiscard]] Time in_order_arrival(const proto::Endpoint& from, const proto::Endpoint& to,
                                       Time now);
@@ -133,6 +142,7 @@ class Network {
   Random random_;
   std::ostream* trace_;
   std::map<proto::Endpoint, std::size_t> path_mtu_;
+  std::map<std::uint32_t, Link> links_;
   std::set<proto::Endpoint> deaf_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cuts_;
   std::map<proto::Endpoint, std::set<proto::Endpoint>> groups_;

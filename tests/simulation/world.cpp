@@ -84,7 +84,9 @@ void World::handle_events() {
     actions_.pop();
     act();
   }
-  while (network_.next_arrival() <= now_) deliver(network_.take());
+  while (network_.next_arrival() <= now_) {
+    if (std::optional<Packet> packet = network_.take()) deliver(std::move(*packet));
+  }
   for (AggregatorHost& host : aggregators_) {
     if (host.next_tick() <= now_) host.tick(now_, network_);
   }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// A host's cable, which carries so many bits a second each way. What leaves a host waits in the
+// host until the cable is free; what arrives waits in the switch, whose queue is bounded and drops
+// what does not fit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace natagg::simulation {
+
+struct LinkConfig {
+  std::int64_t bits_per_second = 0;  // 0: any
+  std::size_t queue = 1'000;         // packets that wait in the switch
+};
+
+class Link {
+ public:
+  using Time = std::int64_t;  // virtual nanoseconds
+
+  Link() = default;
+  explicit Link(const LinkConfig& config) : config_(config) {}
+
+  /// When a datagram that the host sends `now` has left it.
+  Time leave(std::size_t datagram_bytes, Time now) {
+    up_free_ = std::max(up_free_, now) + duration(datagram_bytes);
+    return up_free_;
+  }
+
+  /// When a datagram that reaches the switch `now` has reached the host; nothing where it is
+  /// dropped. Packets are taken to be of one size, as most of natagg's are.
+  std::optional<Time> arrive(std::size_t datagram_bytes, Time now) {
+    const Time takes = duration(datagram_bytes);
+    const Time waits = std::max<Time>(down_free_ - now, 0);
+    if (takes > 0 && waits / takes > static_cast<Time>(config_.queue)) return std::nullopt;
+    longest_wait_ = std::max(longest_wait_, waits);
+    down_free_ = std::max(down_free_, now) + takes;
+    return down_free_;
+  }
+
+  /// The longest time that a packet has waited in the switch.
+  [[nodiscard]] Time longest_wait() const { return longest_wait_; }
+
+ private:
+  /// Ethernet adds 38 bytes to each IP packet, with preamble and gap; IP and UDP 28.
+  [[nodiscard]] Time duration(std::size_t datagram_bytes) const {
+    constexpr std::size_t kOverhead = 38 + 28;
+    if (config_.bits_per_second == 0) return 0;
+    return static_cast<Time>((datagram_bytes + kOverhead) * 8) * 1'000'000'000 /
+           config_.bits_per_second;
+  }
+
+  LinkConfig config_;
+  Time up_free_ = 0;
+  Time down_free_ = 0;
+  Time longest_wait_ = 0;
+};
+
+}  // namespace natagg::simulation
