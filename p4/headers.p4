@@ -26,7 +26,8 @@ enum bit<8> natagg_type_t {
     ABORT = 12,
     MOVE = 13,
     CHALLENGE = 14,
-    PARTIAL = 15
+    PARTIAL = 15,
+    NACK = 16
 }
 
 header natagg_t {

@@ -67,7 +67,8 @@ Reject validate(std::span<const std::byte> datagram, Keys keys) {
     case Type::kPending:
     case Type::kAbort:
     case Type::kMove:
-    case Type::kChallenge: return validate_control(header, datagram.first(size));
+    case Type::kChallenge:
+    case Type::kNack: return validate_control(header, datagram.first(size));
   }
   return Reject::kBadType;
 }
@@ -135,6 +136,7 @@ std::string_view to_string(Type type) {
     case Type::kData: return "DATA";
     case Type::kResult: return "RESULT";
     case Type::kPending: return "PENDING";
+    case Type::kNack: return "NACK";
     case Type::kAbort: return "ABORT";
     case Type::kMove: return "MOVE";
     case Type::kChallenge: return "CHALLENGE";

@@ -46,6 +46,7 @@ enum class Type : std::uint8_t {
   // aggregator: the chunk's recompressed sum over some ranks, and which; worker: the same, had from
   // an aggregator that is lost
   kPartial = 15,
+  kNack = 16,  // aggregator: these chunks of yours are lost; send them again
 };
 
 /// Bits 3..0 of Header::flags; bits 7..4 hold the Codec.
@@ -198,6 +199,14 @@ struct PendingBody {
                        // `missing` has not come as far as the chunk a window before
 };
 
+/// Chunks that one NACK can tell of.
+inline constexpr std::uint32_t kNackChunks = 64;
+
+/// To one rank, about its chunks from Header::sequence on.
+struct NackBody {
+  Be64 lacking;  // bit i: chunk sequence + i is lost
+};
+
 enum class AbortReason : std::uint8_t {
   kUnknownSession = 1,  // no such job or epoch here: the aggregator restarted, or the job did
   kMemberLeft = 2,      // `rank` left while others wait for it
@@ -228,7 +237,7 @@ struct MoveBody {
 static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 48);
 static_assert(sizeof(WelcomeBody) == 40 && sizeof(RefuseBody) == 28 && sizeof(MoveBody) == 12);
 static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
-static_assert(sizeof(ChallengeBody) == 8);
+static_assert(sizeof(ChallengeBody) == 8 && sizeof(NackBody) == 8);
 
 /// Bytes a control packet of `type` needs after its header; 0 for those that carry values.
 [[nodiscard]] constexpr std::size_t body_size(Type type) {
@@ -240,6 +249,7 @@ static_assert(sizeof(ChallengeBody) == 8);
     case Type::kRefuse: return sizeof(RefuseBody);
     case Type::kLeave: return sizeof(LeaveBody);
     case Type::kPending: return sizeof(PendingBody);
+    case Type::kNack: return sizeof(NackBody);
     case Type::kAbort: return sizeof(AbortBody);
     case Type::kMove: return sizeof(MoveBody);
     case Type::kChallenge: return sizeof(ChallengeBody);

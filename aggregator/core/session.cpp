@@ -140,6 +140,7 @@ void Session::make_ready(std::uint32_t first_sequence, const Kernels& kernels) {
   const bool partial = terms_.stragglers != 0;
   slots_.emplace(terms_.window, terms_.values, terms_.world, first_sequence_, key, kernels,
                  partial);
+  losses_.emplace(terms_.world, first_sequence_);
   if (!partial) return;
   known_chunks_ = count_known_chunks();
   watch_.emplace(terms_.window, Time{terms_.stragglers} * 1'000'000);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "aggregator/core/claim.hpp"
+#include "aggregator/core/loss_watch.hpp"
 #include "aggregator/core/peer.hpp"
 #include "aggregator/core/session_guard.hpp"
 #include "aggregator/core/slot.hpp"
@@ -181,6 +182,7 @@ class Session {
   [[nodiscard]] SessionGuard* guard() const { return guard_.get(); }
   [[nodiscard]] SlotTable& slots() { return *slots_; }
   /// Null where results are never partial.
+  [[nodiscard]] LossWatch& losses() { return *losses_; }
   [[nodiscard]] StragglerWatch* watch() { return watch_ ? &*watch_ : nullptr; }
   /// Some rank may have the result of the chunk from an earlier session: it must be the same here.
   [[nodiscard]] bool may_be_known(std::uint32_t sequence) const {
@@ -211,6 +213,7 @@ class Session {
   std::vector<Peer> hearing_group_;
   std::vector<Peer> deaf_;
   std::optional<SlotTable> slots_;
+  std::optional<LossWatch> losses_;
   std::optional<StragglerWatch> watch_;
   std::optional<proto::AbortBody> departed_;
   std::optional<proto::AbortBody> aborted_;

@@ -161,6 +161,7 @@ class Shard::Impl {
       case SlotTable::Position::kFinished:
         if (slots.awaits(brought.sequence, brought.rank)) return come_late(*job, *session, brought);
         send_cached(*job, *session, brought);
+        send_nack(brought, session->losses().repeated(slots, brought.rank));
         if (session->missed_result(brought.rank)) counters_.add(Counter::kDeafened);
         break;
       case SlotTable::Position::kOpen:
@@ -245,7 +246,8 @@ class Shard::Impl {
     if (is_over(job, session, brought, !open)) return;
     if (open && slots.has_contributed(sequence, brought.rank)) {
       counters_.add(Counter::kDuplicateOpen);
-      return send_pending(brought, slots.pending(sequence));
+      send_pending(brought, slots.pending(sequence));
+      return send_nack(brought, session.losses().repeated(slots, brought.rank));
     }
     const Chunk chunk = brought.chunk();
     if (open && slots.chunk(sequence) != chunk) return mismatch(job, session, brought.header);
@@ -276,6 +278,7 @@ class Shard::Impl {
     } else if (watch != nullptr && watch->is_overdue(sequence)) {
       finish_partially(job, session, sequence);
     }
+    send_nack(brought, session.losses().contributed(slots, brought.rank, sequence));
   }
 
   /// Finishes the first chunk that is overdue, in whatever session.
@@ -344,6 +347,14 @@ class Shard::Impl {
     header.operation = brought.header.operation;
     header.element = brought.header.element;
     outbox_.add(brought.source, header, body);
+  }
+
+  void send_nack(const Brought& brought, const std::optional<Lost>& lost) {
+    if (!lost) return;
+    counters_.add(Counter::kNacks);
+    Header header = answer(brought.header, Type::kNack);
+    header.sequence = Be32{lost->first};
+    outbox_.add(brought.source, header, proto::NackBody{.lacking = Be64{lost->lacking}});
   }
 
   void mismatch(Job& job, Session& session, const Header& header) {

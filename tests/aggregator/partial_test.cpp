@@ -78,6 +78,14 @@ class PartialTest : public ShardFixture {
     }
   }
 
+  /// The one packet says that the rank's chunk of that number is lost, and no other.
+  static void expect_lost_alone(const std::vector<Sent>& packets, std::uint32_t number) {
+    ASSERT_EQ(packets.size(), 1U);
+    ASSERT_EQ(packets[0].header.type, Type::kNack);
+    EXPECT_EQ(packets[0].header.sequence.value(), kFirst + number);
+    EXPECT_EQ(packets[0].body<proto::NackBody>().lacking.value(), 1U);
+  }
+
   std::uint32_t epoch_ = 0;
 };
 
@@ -182,7 +190,7 @@ TEST_F(PartialTest, ASlotIsNotUsedAgainBeforeTheLateRankHasComeAndTheOthersHearW
   EXPECT_EQ(count(Counter::kHeldBack), 1U);
   EXPECT_EQ(shard.usage().open_slots, 0U);
   expect_partial(chunk(2, 0, kOne), 1, kTwo, 0b011);
-  EXPECT_TRUE(chunk(0, kWindow, kOne).empty());
+  expect_lost_alone(chunk(0, kWindow, kOne), 1);
   EXPECT_EQ(shard.usage().open_slots, 1U);
   // Both results of the slot can be had while the chunk after them is open.
   expect_partial(chunk(2, 0, kOne), 1, kTwo, 0b011);
@@ -194,7 +202,7 @@ TEST_F(PartialTest, ARankWhosePacketWasLostComesWithTheNextOneOfTheSlot) {
   chunk(1, 0, kOne);
   pass_deadline();
   // Rank 2 has the result by multicast; that it sends the next says so.
-  EXPECT_TRUE(chunk(2, kWindow, kOne).empty());
+  expect_lost_alone(chunk(2, kWindow, kOne), 1);
   EXPECT_EQ(count(Counter::kHeldBack), 0U);
   EXPECT_EQ(shard.usage().open_slots, 1U);
 }
@@ -351,7 +359,7 @@ TEST_F(ResumedPartialTest, WhatARankKnowsToBeTheResultIsTheResult) {
   EXPECT_EQ(count(Counter::kKnownResults), 1U);
   expect_partial(chunk(2, 0, kOne), 1, kFour, 0b101);
   // All have come: the slot is free.
-  EXPECT_TRUE(chunk(1, kWindow, kOne).empty());
+  expect_lost_alone(chunk(1, kWindow, kOne), 1);
   EXPECT_EQ(shard.usage().open_slots, 1U);
 }
 

@@ -64,6 +64,7 @@ void read_body_of(Type type, std::span<const std::byte> datagram) {
     case Type::kRefuse: return read_in_full<proto::RefuseBody>(datagram);
     case Type::kLeave: return read_in_full<proto::LeaveBody>(datagram);
     case Type::kPending: return read_in_full<proto::PendingBody>(datagram);
+    case Type::kNack: return read_in_full<proto::NackBody>(datagram);
     case Type::kAbort: return read_in_full<proto::AbortBody>(datagram);
     case Type::kMove: return read_in_full<proto::MoveBody>(datagram);
     case Type::kChallenge: return read_in_full<proto::ChallengeBody>(datagram);

@@ -139,6 +139,7 @@ void ShardWitness::look_at(const Outgoing& outgoing) {
     case Type::kHeartbeat:
     case Type::kProbe:
     case Type::kPending:
+    case Type::kNack:
     case Type::kAbort:
     case Type::kMove: return;
     default: require(false, "an aggregator does not send what workers send");

@@ -21,7 +21,8 @@ using Datagram = std::vector<std::byte>;
 
 constexpr Type kControlTypes[] = {Type::kHello,   Type::kOffer, Type::kJoin,      Type::kWelcome,
                                   Type::kRefuse,  Type::kLeave, Type::kHeartbeat, Type::kProbe,
-                                  Type::kPending, Type::kAbort, Type::kMove,      Type::kChallenge};
+                                  Type::kPending, Type::kAbort, Type::kMove,      Type::kChallenge,
+                                  Type::kNack};
 
 Datagram make_datagram(const Header& header, std::size_t rest) {
   Datagram datagram(sizeof(Header) + rest);
@@ -89,7 +90,7 @@ TEST(Packet, EveryUnknownTypeIsRejected) {
     const Header header = make_header(static_cast<Type>(type));
     if (validate(make_datagram(header, 100)) != Reject::kBadType) known.insert(type);
   }
-  EXPECT_EQ(known, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(known, (std::set<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
 }
 
 TEST(Packet, ValuesMustFillTheDatagramExactly) {

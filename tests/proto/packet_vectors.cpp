@@ -161,6 +161,9 @@ std::vector<Packet> all_packets() {
       "pending", Type::kPending, pending,
       {{"missing", pending.missing.value()}, {"missing_count", pending.missing_count.value()}}));
 
+  packets.push_back(control("nack", Type::kNack, NackBody{Be64{0x8000'0000'0000'0005}},
+                            {{"lacking", 0x8000'0000'0000'0005}}));
+
   const AbortBody abort{Be64{fingerprint({.length = 100})},
                         Be64{fingerprint({.length = 101, .reduction = Reduction::kAverage})},
                         Be32{6},

@@ -204,6 +204,7 @@ const std::map<std::string, Layout> kBodies = {
     {"heartbeat", {}},
     {"probe", {}},
     {"pending", {{"missing", 2}, {"missing_count", 2}}},
+    {"nack", {{"lacking", 8}}},
     {"abort",
      {{"fingerprint", 8},
       {"other_fingerprint", 8},

@@ -100,7 +100,7 @@ TEST_F(RunningTest, NeverHasMoreUnderWayThanReceiveBuffersHold) {
   EXPECT_EQ(data().size(), 1U);
 }
 
-TEST_F(RunningTest, SendsOnlyTheOldestAgainAfterATimeOutAndWaitsTwiceAsLongEachTime) {
+TEST_F(RunningTest, SendsTheOldestAndTheLatestAgainAfterATimeOutAndWaitsTwiceAsLongEachTime) {
   connect();
   submit(8 * kValues);
   const auto sent = data();
@@ -112,16 +112,46 @@ TEST_F(RunningTest, SendsOnlyTheOldestAgainAfterATimeOutAndWaitsTwiceAsLongEachT
       now += kMs;
       again = data();
     }
-    ASSERT_EQ(again.size(), 1U);
-    // Whichever was sent longest ago; the bytes are those of the first time.
+    // Whichever was sent longest ago, and last; the bytes are those of the first time.
+    ASSERT_EQ(again.size(), 2U);
     EXPECT_EQ(again[0].packet, sent[static_cast<std::size_t>(i)].packet);
+    EXPECT_EQ(again[1].packet, sent.back().packet);
     waits.push_back(now - before);
   }
   for (std::size_t i = 1; i < waits.size(); ++i) EXPECT_GE(waits[i], waits[i - 1]);
-  EXPECT_EQ(stream->stats().retransmissions, 4U);
+  EXPECT_EQ(stream->stats().retransmissions, 8U);
 }
 
-TEST_F(RunningTest, SendsAChunkAgainWhenOneThreePlacesLaterWasAnswered) {
+TEST_F(RunningTest, SendsAgainWhatTheAggregatorLacks) {
+  connect();
+  submit(8 * kValues);
+  const auto sent = data();
+  give_nack(sent[1], 0b1011);
+  const auto again = data();
+  ASSERT_EQ(again.size(), 3U);
+  EXPECT_EQ(again[0].packet, sent[1].packet);
+  EXPECT_EQ(again[1].packet, sent[2].packet);
+  EXPECT_EQ(again[2].packet, sent[4].packet);
+}
+
+TEST_F(RunningTest, SendsNothingThatWasNotLostForANack) {
+  connect();
+  submit(6 * kValues);
+  const auto sent = data();
+  now += kMs;
+  give_result(sent[0]);
+  give_nack(sent[0], 1);                  // it is answered
+  give_nack(sent[1], ~std::uint64_t{0});  // more than was sent
+  EXPECT_EQ(data().size(), 5U);
+  now += kMs / 2;
+  give_nack(sent[1], 1);  // cannot know yet of the second copy
+  EXPECT_TRUE(data().empty());
+  now += kMs / 2;
+  give_nack(sent[1], 1);
+  EXPECT_EQ(data().size(), 1U);
+}
+
+TEST_F(RunningTest, SendsAChunkAgainWhoseResultIsOverdueWhenLaterOnesAreAnswered) {
   connect();
   submit(8 * kValues);
   const auto sent = data();

@@ -168,6 +168,14 @@ class StreamFixture : public ::testing::Test {
     stream->receive(control_packet(h, body), data.to, now);
   }
 
+  /// Lacks the chunk, and those after it that a bit of `lacking` stands for.
+  void give_nack(const Sent& first, std::uint64_t lacking) {
+    Header h = header(Type::kNack);
+    h.sequence = first.header.sequence;
+    stream->receive(control_packet(h, proto::NackBody{.lacking = proto::Be64{lacking}}), first.to,
+                    now);
+  }
+
   void give_abort(const proto::AbortBody& body, std::uint32_t epoch = kEpoch) {
     stream->receive(control_packet(header(Type::kAbort, epoch), body), kAggregator, now);
   }

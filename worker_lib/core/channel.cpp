@@ -17,9 +17,11 @@ using proto::Be32;
 using proto::Be64;
 using proto::Header;
 
-/// A chunk is lost when this many were sent between it and one that was answered; fewer may just
-/// have been reordered (RFC 9002, 6.1.1).
+/// So many packets may overtake another without its being lost (RFC 9002, 6.1.1).
 constexpr std::uint64_t kReordering = 3;
+
+/// In so many round trips a chunk of any rank's that was lost once is sent again and summed up.
+constexpr Time kRepairRoundTrips = 2;
 
 std::size_t rank_set_bytes(const StreamConfig& config) {
   return config.straggler_deadline == 0 ? 0 : proto::rank_set_bytes(config.world);
@@ -35,7 +37,7 @@ Channel::Channel(const StreamConfig& config, const Kernels& kernels, const Shard
       operations_(operations),
       stats_(stats),
       rtt_(config.min_rto, config.max_rto),
-      window_(session.window),
+      window_(session.window, proto::datagram_size(session.values)),
       ring_(session.window),
       history_(session.window, session.values, rank_set_bytes(config)),
       heartbeat_(proto::make_header(proto::Type::kHeartbeat)),
@@ -70,7 +72,7 @@ bool Channel::resume(const ShardSession& session, Time now) {
   std::fill(ring_.begin(), ring_.end(), Flight{});
   sent_list_ = confirmed_list_ = lost_list_ = FlightList();
   rtt_ = RttEstimator(config_.min_rto, config_.max_rto);
-  window_ = CongestionWindow(session.window);
+  window_ = CongestionWindow(session.window, proto::datagram_size(session.values));
   start(now);
   return true;
 }
@@ -115,10 +117,11 @@ void Channel::time_out(Time now) {
   const bool confirmed =
       sent_list_.empty() || (!confirmed_list_.empty() &&
                              ring_[confirmed_list_.head()].sent < ring_[sent_list_.head()].sent);
-  // No loss yet: most often a rank is slow. on_result() finds out.
-  const std::uint16_t i = confirmed ? confirmed_list_.head() : sent_list_.head();
-  ring_[i].timed_out = true;
-  move(i, Flight::State::kLost);
+  // No loss yet: most often a rank is slow. The aggregator says so.
+  const std::uint16_t oldest = confirmed ? confirmed_list_.head() : sent_list_.head();
+  move(oldest, Flight::State::kLost);
+  // Or all that was sent last is lost, which the aggregator can know only from something later.
+  if (!sent_list_.empty()) move(sent_list_.tail(), Flight::State::kLost);
   rtt_.back_off();
   last_timeout_ = now;
 }
@@ -253,20 +256,18 @@ std::optional<Completion> Channel::on_result(const Header& header,
 
   ++stats_.result_packets;
   if ((header.flags & proto::kFlagMulticast) != 0) ++stats_.multicast_results;
-  if (!flight.retransmitted) rtt_.sample(now - flight.sent);
+  if (!flight.retransmitted) {
+    rtt_.sample(now - flight.sent, now);
+    window_.on_round_trip(now - flight.sent, rtt_.base(), flight.order, order_);
+  }
   rtt_.progress();
-  window_.on_result();
   last_progress_ = now;
-  // Every rank sends a chunk again that one of them lost, and the result may well be due to another
-  // rank's copy. Only after a time-out, and where the aggregator is not known to have had the chunk
-  // before, does it say that what was sent before the second sending is lost.
-  const bool answers_last =
-      flight.timed_out && flight.missing_count == 0 && now - flight.sent >= rtt_.shortest();
-  if (answers_last) window_.on_loss(now, rtt_.smoothed());
-  const std::uint64_t order = answers_last ? flight.order : flight.first_order;
+  // The result may be due to another rank's copy: it tells only of what this one sent before the
+  // first sending.
+  const std::uint64_t order = flight.first_order;
   move(i, Flight::State::kDone);
   --in_flight_;
-  find_lost(order, now);
+  find_lost_results(order, now);
   while (oldest_ < next_ && ring_[ring_index(oldest_)].state == Flight::State::kDone) ++oldest_;
   const std::uint64_t id = flight.operation_id;
   return lacked ? operations_.complete_chunk(id) : std::nullopt;
@@ -339,12 +340,32 @@ bool Channel::is_under_way(std::uint32_t sequence, std::uint64_t& number) const 
   return true;
 }
 
-void Channel::find_lost(std::uint64_t order, Time now) {
-  while (!sent_list_.empty() && ring_[sent_list_.head()].order + kReordering <= order) {
-    ring_[sent_list_.head()].timed_out = false;
+/// What was sent well before a packet that is answered by now, long enough ago for the aggregator
+/// to have asked any rank for what it lacked: the result is lost.
+void Channel::find_lost_results(std::uint64_t order, Time now) {
+  const Time patience = kRepairRoundTrips * rtt_.smoothed();
+  while (!sent_list_.empty()) {
+    const Flight& first = ring_[sent_list_.head()];
+    if (first.order + kReordering > order || now - first.sent < patience) return;
     move(sent_list_.head(), Flight::State::kLost);
     window_.on_loss(now, rtt_.smoothed());
   }
+}
+
+void Channel::on_nack(const Header& header, const proto::NackBody& body, Time now) {
+  bool lost = false;
+  for (std::uint32_t i = 0; i < proto::kNackChunks; ++i) {
+    std::uint64_t number = 0;
+    if ((body.lacking.value() >> i & 1) == 0) continue;
+    if (!is_under_way(header.sequence.value() + i, number)) continue;
+    const Flight& flight = ring_[ring_index(number)];
+    if (flight.state == Flight::State::kDone || flight.state == Flight::State::kLost) continue;
+    // Asked for before the second copy can have arrived.
+    if (flight.retransmitted && now - flight.sent < rtt_.base()) continue;
+    move(ring_index(number), Flight::State::kLost);
+    lost = true;
+  }
+  if (lost) window_.on_loss(now, rtt_.smoothed());
 }
 
 void Channel::on_pending(const Header& header, const proto::PendingBody& body) {

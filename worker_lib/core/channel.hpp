@@ -4,10 +4,11 @@
 // One shard's share of a worker's traffic once the session is ready: it sends chunks in order
 // within a window, finds out which were lost, and takes in results.
 //
-// Loss is found in two ways. When a result arrives and three chunks or more were sent between a
-// silent one and it, the silent one is lost. When nothing arrives for a time-out, the oldest alone
-// is sent again, because most often the others merely wait for a slow rank; the aggregator answers
-// that with PENDING, which confirms that it has the chunk and names the rank it waits for.
+// Which chunks were lost the shard finds out, and asks for with NACK. Of lost results this rank
+// finds out itself, when those of later chunks have come. When nothing arrives for a time-out, most
+// often the others merely wait for a slow rank: the oldest chunk alone is sent again, and the
+// latest, from which the shard sees whether any before it was lost. It answers what it has with
+// PENDING, which names the rank it waits for.
 //
 // When its aggregator is lost, a channel is suspended until this place of the pool has a session
 // again, and resumes at the first chunk that any rank lacks: it sends again what it had sent, and
@@ -57,6 +58,7 @@ class Channel {
                                                     std::span<const std::uint8_t> bytes,
                                                     std::span<const std::uint8_t> ranks, Time now);
   void on_pending(const proto::Header& header, const proto::PendingBody& body);
+  void on_nack(const proto::Header& header, const proto::NackBody& body, Time now);
 
   /// Sends nothing more until resume().
   void suspend() { suspended_ = true; }
@@ -107,7 +109,7 @@ class Channel {
   [[nodiscard]] FlightList& list(Flight::State state);
   void move(std::uint16_t i, Flight::State state);
   void time_out(Time now);
-  void find_lost(std::uint64_t order, Time now);
+  void find_lost_results(std::uint64_t order, Time now);
   void send_again(std::uint16_t i, Time now, Sink& sink);
   void encode_next(const ChunkRange& range);
   void send_next(Time now, Sink& sink);

@@ -34,7 +34,6 @@ struct Flight {
   std::uint16_t previous = 0;
   std::uint16_t next = 0;
   bool retransmitted = false;
-  bool timed_out = false;  // sent again because nothing at all was heard
   bool held_back = false;  // not taken yet: `missing` is a window behind
   State state = State::kDone;
 };
@@ -46,6 +45,7 @@ class FlightList {
 
   [[nodiscard]] bool empty() const { return head_ == kEnd; }
   [[nodiscard]] std::uint16_t head() const { return head_; }
+  [[nodiscard]] std::uint16_t tail() const { return tail_; }
 
   void push_back(std::vector<Flight>& ring, std::uint16_t i) {
     ring[i].previous = tail_;

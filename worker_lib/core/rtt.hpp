@@ -17,13 +17,17 @@ namespace natagg::worker {
 class RttEstimator {
  public:
   RttEstimator(Time min_rto, Time max_rto)
-      : min_rto_(min_rto), max_rto_(max_rto), base_(std::min(4 * min_rto, max_rto)) {}
+      : min_rto_(min_rto), max_rto_(max_rto), shortest_rto_(std::min(4 * min_rto, max_rto)) {}
 
   /// A round trip of a packet that was sent once: a retransmitted one's would be ambiguous.
-  void sample(Time rtt) {
+  void sample(Time rtt, Time now) {
+    if (rtt <= base_ || now - base_since_ > kBaseAge) {
+      base_ = rtt <= base_ ? rtt : base_ + base_ / 8;
+      base_since_ = now;
+    }
     smoothed_ += smoothed_ == 0 ? rtt : (rtt - smoothed_) / 8;
     this_block_ = std::min(this_block_, rtt);
-    base_ = std::clamp(kMargin * shortest(), min_rto_, max_rto_);
+    shortest_rto_ = std::clamp(kMargin * shortest(), min_rto_, max_rto_);
     if (++samples_ % kBlock == 0) {
       last_block_ = this_block_;
       this_block_ = kNever;
@@ -36,19 +40,25 @@ class RttEstimator {
   /// Something was answered.
   void progress() { backoff_ = 0; }
 
-  [[nodiscard]] Time rto() const { return std::min(base_ << backoff_, max_rto_); }
+  [[nodiscard]] Time rto() const { return std::min(shortest_rto_ << backoff_, max_rto_); }
   [[nodiscard]] Time smoothed() const { return smoothed_; }
+
+  /// The shortest of all round trips, when nothing waited anywhere; kNever before the first.
+  [[nodiscard]] Time base() const { return base_; }
 
   /// The shortest of the latest 8 to 16 round trips, kNever before the first.
   [[nodiscard]] Time shortest() const { return std::min(last_block_, this_block_); }
 
  private:
   static constexpr unsigned kBlock = 8;
-  static constexpr Time kMargin = 3;  // for jitter, beyond min_rto
+  static constexpr Time kBaseAge = 10'000'000'000;  // paths change
+  static constexpr Time kMargin = 3;                // for jitter, beyond min_rto
 
   Time min_rto_;
   Time max_rto_;
-  Time base_;
+  Time shortest_rto_;
+  Time base_ = kNever;
+  Time base_since_ = 0;
   Time smoothed_ = 0;
   Time this_block_ = kNever;
   Time last_block_ = kNever;

@@ -178,6 +178,9 @@ class Stream::Impl {
       case Type::kPending:
         channel->on_pending(header, proto::read_body<proto::PendingBody>(datagram));
         return true;
+      case Type::kNack:
+        channel->on_nack(header, proto::read_body<proto::NackBody>(datagram), now);
+        return true;
       case Type::kAbort:
         on_abort(*place, source, proto::read_body<proto::AbortBody>(datagram), now);
         return true;

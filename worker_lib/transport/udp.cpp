@@ -152,12 +152,15 @@ bool UdpTransport::wait_writable() {
 }
 
 std::span<const Incoming> UdpTransport::receive() {
-  while (next_socket_ < sockets_.size()) {
-    const std::span<const Incoming> batch = receive_batch_.receive(sockets_[next_socket_].get());
-    if (batch.size() < kBatch) ++next_socket_;  // drained: not worth a call that says so
+  // The groups' first: a result that was sent to the group before a PENDING to this worker alone
+  // must not look as if it were lost.
+  while (sockets_left_ > 0) {
+    const int socket = sockets_[sockets_left_ - 1].get();
+    const std::span<const Incoming> batch = receive_batch_.receive(socket);
+    if (batch.size() < kBatch) --sockets_left_;  // drained: not worth a call that says so
     if (!batch.empty()) return batch;
   }
-  next_socket_ = 0;
+  sockets_left_ = sockets_.size();
   return {};
 }
 
