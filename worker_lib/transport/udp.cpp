@@ -154,13 +154,13 @@ bool UdpTransport::wait_writable() {
 std::span<const Incoming> UdpTransport::receive() {
   // The groups' first: a result that was sent to the group before a PENDING to this worker alone
   // must not look as if it were lost.
-  while (sockets_left_ > 0) {
-    const int socket = sockets_[sockets_left_ - 1].get();
+  while (drained_ < sockets_.size()) {
+    const int socket = sockets_[sockets_.size() - 1 - drained_].get();
     const std::span<const Incoming> batch = receive_batch_.receive(socket);
-    if (batch.size() < kBatch) --sockets_left_;  // drained: not worth a call that says so
+    if (batch.size() < kBatch) ++drained_;  // not worth a call that says so
     if (!batch.empty()) return batch;
   }
-  sockets_left_ = sockets_.size();
+  drained_ = 0;
   return {};
 }
 
