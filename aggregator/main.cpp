@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// The aggregator daemon: configuration, log, EAL, port, lcores, and an orderly end.
+// The aggregator daemon: configuration, log, EAL, ports, lcores, and an orderly end.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
@@ -19,7 +19,7 @@
 #include "aggregator/control.hpp"
 #include "aggregator/io/datapath.hpp"
 #include "aggregator/io/eal.hpp"
-#include "aggregator/io/port.hpp"
+#include "aggregator/io/ports.hpp"
 #include "aggregator/io/telemetry.hpp"
 #include "aggregator/log.hpp"
 #include "aggregator/ready_file.hpp"
@@ -67,21 +67,26 @@ void log_counters(const io::Datapath& datapath) {
 /// A link that comes back may lead to another switch port, which must learn where we are.
 class LinkWatch {
  public:
-  LinkWatch(const io::Port& port, io::Datapath& datapath)
-      : port_(port), datapath_(datapath), up_(port.link_up()) {}
+  LinkWatch(const io::Ports& ports, io::Datapath& datapath) : ports_(ports), datapath_(datapath) {
+    for (const io::Port& port : ports_.all()) up_.push_back(port.link_up());
+  }
 
   void look() {
-    const bool up = port_.link_up();
-    if (up == up_) return;
-    up_ = up;
-    spdlog::warn("port {}: link {}", port_.name(), up ? "up" : "down");
-    if (up) datapath_.announce();
+    for (const io::Port& port : ports_.all()) look(port);
   }
 
  private:
-  const io::Port& port_;
+  void look(const io::Port& port) {
+    const bool up = port.link_up();
+    if (up == up_[port.number()]) return;
+    up_[port.number()] = up;
+    spdlog::warn("port {}: link {}", port.name(), up ? "up" : "down");
+    if (up) datapath_.announce();
+  }
+
+  const io::Ports& ports_;
   io::Datapath& datapath_;
-  bool up_;
+  std::vector<bool> up_;  // by the port's number
 };
 
 /// A session's slots are megabytes. By default glibc keeps such blocks once it has seen one, in
@@ -101,10 +106,10 @@ void serve(const SignalMask& mask, const std::string& program, const CommandLine
   eal_arguments.insert(eal_arguments.end(), command_line.eal.begin(), command_line.eal.end());
 
   const io::Eal eal(program, eal_arguments, [] { print(help_text()); });
-  const io::Port port(options.mtu, eal.lcores());
-  io::Datapath datapath(options, port, eal.lcores(), std::move(keys));
+  const io::Ports ports(options.mtu, eal.lcores());
+  io::Datapath datapath(options, ports, eal.lcores(), std::move(keys));
   const io::Telemetry telemetry(datapath, options);
-  LinkWatch link(port, datapath);
+  LinkWatch link(ports, datapath);
   const ControlThread control(mask,
                               {.stop = [&] { datapath.stop(); },
                                .report = [&] { log_counters(datapath); },

@@ -14,10 +14,12 @@ namespace natagg::aggregator {
 using Time = std::int64_t;
 
 /// Where a datagram came from, and how to send one back. Two peers are the same when their
-/// endpoints are; `link` is the I/O layer's own (source MAC, VLAN tag), kept and returned unread.
+/// endpoints are; `link` (source MAC, VLAN tag) and `interface` (number of the network device) are
+/// the I/O layer's own, kept and returned unread.
 struct Peer {
   proto::Endpoint endpoint;
   std::uint64_t link = 0;
+  std::uint16_t interface = 0;
 };
 
 }  // namespace natagg::aggregator

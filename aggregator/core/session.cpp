@@ -188,8 +188,8 @@ Member* Session::member(std::uint16_t rank, const Peer& source) {
 
 void Session::heard(Member& m, const Peer& source, Time now) {
   m.last_heard = now;
-  if (m.peer.link == source.link) return;
-  m.peer.link = source.link;
+  if (m.peer.link == source.link && m.peer.interface == source.interface) return;
+  m.peer = source;
   list_peers();
 }
 

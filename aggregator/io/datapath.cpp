@@ -30,7 +30,8 @@ std::vector<unsigned> lcore_ids() {
   return ids;
 }
 
-std::vector<std::shared_ptr<MbufRing>> make_rings(const char* name, std::size_t count, int socket) {
+std::vector<std::shared_ptr<MbufRing>> make_rings(const std::string& name, std::size_t count,
+                                                  int socket) {
   std::vector<std::shared_ptr<MbufRing>> rings;
   for (std::size_t i = 0; i < count; ++i) {
     rings.push_back(std::make_shared<MbufRing>(fmt::format("natagg-{}-{}", name, i), socket));
@@ -42,54 +43,80 @@ void warn_of_distance(const Port& port, const std::vector<unsigned>& ids) {
   for (unsigned id : ids) {
     const int node = static_cast<int>(rte_lcore_to_socket_id(id));
     if (port.socket() >= 0 && port.socket() != node) {
-      spdlog::warn("lcore {} is on NUMA node {}, the port on {}: choose others with -l", id, node,
-                   port.socket());
+      spdlog::warn("lcore {} is on NUMA node {}, port {} on {}: choose others with -l", id, node,
+                   port.name(), port.socket());
     }
   }
 }
 
+/// Every lcore's way to `port`.
+std::vector<PortAccess> make_access(const Port& port, const Host& self) {
+  const bool relays = self.ports > port.queues();
+  const auto outboxes = make_rings(fmt::format("outbox-{}", port.number()),
+                                   relays ? port.queues() : 0U, port.socket());
+  std::vector<PortAccess> access;
+  for (std::uint16_t lcore = 0; lcore < self.ports; ++lcore) {
+    access.push_back({.port = &port,
+                      .self = self,
+                      .queue = port.queue_of(lcore),
+                      .outbox = relays ? outboxes[lcore % port.queues()] : nullptr});
+  }
+  return access;
+}
+
 }  // namespace
 
-Datapath::Datapath(const Options& options, const Port& port, unsigned lcores,
+Datapath::Datapath(const Options& options, const Ports& ports, unsigned lcores,
                    std::shared_ptr<const proto::JobKeys> keys)
-    : port_(port) {
+    : ports_(ports) {
   const auto shards = static_cast<std::uint16_t>(lcores);
   const std::uint32_t epoch = std::random_device{}() | 1;  // 0 means none
-  const Host self{.mac = port.mac(),
-                  .address = parse_ipv4(options.address).value_or(0),
-                  .first_port = static_cast<std::uint16_t>(options.port),
-                  .ports = shards,
-                  .accepts_partial_checksums = port.partial_checksums()};
-  ShardConfig first = shard_config(options, 0, shards, port.mtu(), epoch);
+  ShardConfig first = shard_config(options, 0, shards, ports.mtu(), epoch);
   first.keys = std::move(keys);
   first.entropy = keys::random_secret();
-  steer_ports(port.id(), port.name(), self.first_port, shards, port.queues());
   const std::vector<unsigned> ids = lcore_ids();
-  warn_of_distance(port, ids);
+  std::vector<LcoreConfig> configs(shards);
+  for (const Port& port : ports.all()) {
+    const Host self{.mac = port.mac(),
+                    .address = parse_ipv4(options.address).value_or(0),
+                    .first_port = static_cast<std::uint16_t>(options.port),
+                    .ports = shards,
+                    .interface = port.number(),
+                    .accepts_partial_checksums = port.partial_checksums()};
+    steer_ports(port.id(), port.name(), self.first_port, shards, port.queues());
+    warn_of_distance(port, ids);
+    std::vector<PortAccess> access = make_access(port, self);
+    for (std::size_t i = 0; i < shards; ++i) configs[i].ports.push_back(std::move(access[i]));
+  }
 
-  const auto inboxes = make_rings("inbox", shards > 1 ? shards : 0U, port.socket());
-  const bool relays = shards > port.queues();
-  const auto outboxes = make_rings("outbox", relays ? port.queues() : 0U, port.socket());
+  const auto inboxes = make_rings("inbox", shards > 1 ? shards : 0U, ports.all().front().socket());
   for (std::uint16_t shard = 0; shard < shards; ++shard) {
-    LcoreConfig config{.shard = first,
-                       .self = self,
-                       .queue = std::nullopt,
-                       .inboxes = inboxes,
-                       .outbox = relays ? outboxes[shard % port.queues()] : nullptr,
-                       .polite = options.idle == "polite",
-                       .loss_rx = options.inject_loss_rx,
-                       .loss_tx = options.inject_loss_tx,
-                       .loss_seed = std::uint64_t{options.inject_seed} << 16 | shard};
+    LcoreConfig& config = configs[shard];
+    config.shard = first;
     config.shard.index = shard;
-    if (shard < port.queues()) config.queue = shard;
-    launches_.push_back({ids[shard], std::make_unique<Lcore>(port, config), &stop_});
+    config.inboxes = inboxes;
+    config.gate = ports.gate();
+    config.polite = options.idle == "polite";
+    config.loss_rx = options.inject_loss_rx;
+    config.loss_tx = options.inject_loss_tx;
+    config.loss_seed = std::uint64_t{options.inject_seed} << 16 | shard;
+    launches_.push_back({ids[shard], std::make_unique<Lcore>(ports.pools(), config), &stop_});
   }
   announce();
-  ready_text_ = fmt::format(
-      "{}-{}, {} {}, {} mtu {}, {} values a packet, kernels {}, multicast {}, idle {}",
-      proto::to_string(proto::Endpoint{self.address, self.first_port}),
-      self.first_port + shards - 1, shards, shards == 1 ? "shard" : "shards", port.name(),
-      port.mtu(), first.max_values, first.kernels->name, options.multicast, options.idle);
+  ready_text_ = describe(options, first);
+}
+
+std::string Datapath::describe(const Options& options, const ShardConfig& shard) const {
+  std::vector<std::string> names;
+  for (const Port& port : ports_.all()) {
+    names.push_back(fmt::format("{} mtu {}", port.name(), port.mtu()));
+  }
+  return fmt::format("{}-{}, {} {}, {}, {} values a packet, kernels {}, multicast {}, idle {}",
+                     proto::to_string(proto::Endpoint{parse_ipv4(options.address).value_or(0),
+                                                      static_cast<std::uint16_t>(options.port)}),
+                     options.port + shard.shards - 1, shard.shards,
+                     shard.shards == 1 ? "shard" : "shards", fmt::join(names, ", "),
+                     shard.max_values, shard.kernels->name, options.multicast, options.idle);
 }
 
 Datapath::~Datapath() {
@@ -127,13 +154,19 @@ std::vector<CounterRow> Datapath::counters() const {
     for (const Launch& launch : launches_) row.values.push_back(launch.lcore->published()[i]);
     rows.push_back(std::move(row));
   }
-  rte_eth_stats stats{};
-  if (rte_eth_stats_get(port_.id(), &stats) == 0) {
-    rows.push_back({"device_rx_missed", {stats.imissed}});
-    rows.push_back({"device_rx_errors", {stats.ierrors}});
-    rows.push_back({"device_rx_no_buffer", {stats.rx_nombuf}});
-    rows.push_back({"device_tx_errors", {stats.oerrors}});
+  rte_eth_stats sum{};
+  for (const Port& port : ports_.all()) {
+    rte_eth_stats stats{};
+    if (rte_eth_stats_get(port.id(), &stats) != 0) continue;
+    sum.imissed += stats.imissed;
+    sum.ierrors += stats.ierrors;
+    sum.rx_nombuf += stats.rx_nombuf;
+    sum.oerrors += stats.oerrors;
   }
+  rows.push_back({"device_rx_missed", {sum.imissed}});
+  rows.push_back({"device_rx_errors", {sum.ierrors}});
+  rows.push_back({"device_rx_no_buffer", {sum.rx_nombuf}});
+  rows.push_back({"device_tx_errors", {sum.oerrors}});
   return rows;
 }
 

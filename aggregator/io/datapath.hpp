@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// All lcores together: makes them from the options and the port, and runs them.
+// All lcores together: makes them from the options and the ports, and runs them.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "aggregator/io/lcore.hpp"
-#include "aggregator/io/port.hpp"
+#include "aggregator/io/ports.hpp"
 #include "aggregator/options.hpp"
 #include "aggregator/report.hpp"
 
@@ -19,8 +19,8 @@ namespace natagg::aggregator::io {
 class Datapath {
  public:
   /// One shard for each of EAL's `lcores`; `keys` null: no job has one. Throws when options and
-  /// port do not fit.
-  Datapath(const Options& options, const Port& port, unsigned lcores,
+  /// ports do not fit.
+  Datapath(const Options& options, const Ports& ports, unsigned lcores,
            std::shared_ptr<const proto::JobKeys> keys);
   ~Datapath();
   Datapath(const Datapath&) = delete;
@@ -45,8 +45,9 @@ class Datapath {
     const std::atomic<bool>* stop;
   };
   static int run_lcore(void* launch);
+  [[nodiscard]] std::string describe(const Options& options, const ShardConfig& shard) const;
 
-  const Port& port_;
+  const Ports& ports_;
   std::string ready_text_;
   std::vector<Launch> launches_;  // the shard of each is its place here
   std::atomic<bool> stop_ = false;

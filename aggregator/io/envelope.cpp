@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "aggregator/io/checksum.hpp"
+#include "proto/net/checksum.hpp"
 
 namespace natagg::aggregator::io {
 namespace {
@@ -60,7 +60,7 @@ Envelope make_envelope(const Host& self, std::uint16_t source_port, const Peer& 
       pseudo_header_sum(self.address, to.endpoint.address, kProtocolUdp, udp_length);
   if (offload.udp_checksum) {
     udp.checksum = proto::Be16{pseudo};
-  } else {
+  } else if (!offload.no_udp_checksum) {
     const std::uint16_t sum = ones_add(ones_add(pseudo, header_sum(udp)), payload.sum);
     // A computed zero is sent as its other form, since zero means "no checksum" (RFC 768).
     udp.checksum = proto::Be16{sum == 0xFFFF ? sum : static_cast<std::uint16_t>(~sum)};

@@ -17,11 +17,12 @@ namespace natagg::aggregator::io {
 struct Offload {
   bool ip_checksum = false;
   bool udp_checksum = false;
+  bool no_udp_checksum = false;  // nobody: the frame never leaves this machine's memory
 };
 
 struct Payload {
   std::uint16_t length = 0;
-  std::uint16_t sum = 0;  // ones_sum() of the bytes; unused when the device fills it in
+  std::uint16_t sum = 0;  // ones_sum() of the bytes; unused when the device fills it in, or nobody
 };
 
 struct Envelope {

@@ -4,8 +4,8 @@
 #include "aggregator/io/frame.hpp"
 
 #include "aggregator/io/arp.hpp"
-#include "aggregator/io/checksum.hpp"
 #include "aggregator/io/icmp.hpp"
+#include "proto/net/checksum.hpp"
 
 namespace natagg::aggregator::io {
 namespace {
@@ -94,6 +94,7 @@ Frame parse_frame(std::span<const std::byte> frame, const Host& self, Verified v
 
   result.network = static_cast<std::uint16_t>(network);
   result.source.link = pack(link);
+  result.source.interface = self.interface;
   const auto packet = frame.subspan(network);
   if (type == kEtherArp) return decided(check_arp(packet, self));
   if (type != kEtherIpv4) return decided(IoCounter::kDropEtherType);

@@ -8,15 +8,18 @@
 
 #include <cstdint>
 
-#include "aggregator/io/headers.hpp"
+#include "proto/net/headers.hpp"
 
 namespace natagg::aggregator::io {
+
+using namespace net;  // its words are the vocabulary here
 
 struct Host {
   MacAddress mac;
   std::uint32_t address = 0;
   std::uint16_t first_port = 0;  // shard i listens on first_port + i
   std::uint16_t ports = 1;
+  std::uint16_t interface = 0;  // of the daemon's network devices, the one with that MAC address
   /// Devices of this machine's own kernel hand over datagrams whose UDP checksum field still
   /// holds the pseudo header's sum (CHECKSUM_PARTIAL): the bytes never crossed a wire.
   bool accepts_partial_checksums = false;

@@ -3,7 +3,7 @@
 
 #include "aggregator/io/icmp.hpp"
 
-#include "aggregator/io/checksum.hpp"
+#include "proto/net/checksum.hpp"
 
 namespace natagg::aggregator::io {
 namespace {

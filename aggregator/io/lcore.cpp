@@ -6,6 +6,8 @@
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "aggregator/io/arp.hpp"
@@ -32,57 +34,61 @@ std::span<std::byte> bytes_of(rte_mbuf* mbuf) {
 
 }  // namespace
 
-Lcore::Lcore(const Port& port, const LcoreConfig& config)
-    : port_(port),
-      config_(config),
+Lcore::Lcore(const Pools& pools, const LcoreConfig& config)
+    : config_(config),
       shard_(config.shard),
       handoff_(config.inboxes, counters_),
-      transmitter_(
-          port,
-          {.self = config.self,
-           .source_port = static_cast<std::uint16_t>(config.self.first_port + config.shard.index),
-           .queue = config.queue,
-           .outbox = config.outbox,
-           .loss = config.loss_tx,
-           .loss_seed = ~config.loss_seed},
-          counters_),
+      transmitter_(pools,
+                   {.ports = config.ports,
+                    .source_port = static_cast<std::uint16_t>(config.ports.front().self.first_port +
+                                                              config.shard.index),
+                    .loss = config.loss_tx,
+                    .loss_seed = ~config.loss_seed},
+                   counters_),
       loss_(config.loss_rx, config.loss_seed),
-      idle_(config.polite) {}
+      idle_(config.polite) {
+  std::ranges::copy_if(config.ports, std::back_inserter(polled_),
+                       [](const PortAccess& access) { return access.queue.has_value(); });
+}
 
 void Lcore::run(const std::atomic<bool>& stop) {
   idle_.prepare_thread();
+  bool rested = false;
   for (std::uint32_t turn = 0;; ++turn) {
     now_ = clock_.now();
-    const unsigned work = receive() + take_over() + transmitter_.relay();
-    handoff_.flush();
-    transmitter_.flush();
-
-    const std::int64_t nap = idle_.next_nap(work);
-    if (nap != 0) {
-      counters_.add(IoCounter::kSleeps);
-      Idle::sleep(nap);
+    const bool housekeeping = rested || turn % kHousekeepingTurns == 0;
+    if (housekeeping && stop.load(std::memory_order_relaxed)) break;
+    unsigned done = 0;
+    {
+      const InterruptGate::Turn inside(config_.gate, config_.shard.index);
+      if (housekeeping) keep_house();
+      done = work();
     }
-    if (turn % kHousekeepingTurns == 0 || nap != 0) {
-      if (stop.load(std::memory_order_relaxed)) break;
-      keep_house();
-    }
+    rested = rest(done);
   }
   publish();
 }
 
-unsigned Lcore::receive() {
-  if (!config_.queue) return 0;
+unsigned Lcore::work() {
+  unsigned done = take_over() + transmitter_.relay();
+  for (const PortAccess& access : polled_) done += receive(access);
+  handoff_.flush();
+  transmitter_.flush();
+  return done;
+}
+
+unsigned Lcore::receive(const PortAccess& access) {
   std::array<rte_mbuf*, kBurst> mbufs;
-  const unsigned count = rte_eth_rx_burst(port_.id(), *config_.queue, mbufs.data(), kBurst);
+  const unsigned count = rte_eth_rx_burst(access.port->id(), *access.queue, mbufs.data(), kBurst);
   for (unsigned i = 0; i < count; ++i) {
     if (i + 1 < count) rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + 1], void*));
-    handle(mbufs[i]);
+    handle(mbufs[i], access.self);
   }
   return count;
 }
 
 /// Takes the mbuf: it is sent, handed over or freed.
-void Lcore::handle(rte_mbuf* mbuf) {
+void Lcore::handle(rte_mbuf* mbuf, const Host& self) {
   counters_.add(IoCounter::kRxFrames);
   counters_.add(IoCounter::kRxBytes, mbuf->pkt_len);
   if (mbuf->nb_segs > 1 && rte_pktmbuf_linearize(mbuf) != 0) {
@@ -90,7 +96,7 @@ void Lcore::handle(rte_mbuf* mbuf) {
     return rte_pktmbuf_free(mbuf);
   }
   const std::span<std::byte> bytes = bytes_of(mbuf);
-  const Frame frame = parse_frame(bytes, config_.self, device_verdict(*mbuf));
+  const Frame frame = parse_frame(bytes, self, device_verdict(*mbuf));
   if (frame.verdict == IoCounter::kRxDatagrams) {
     if (frame.shard != config_.shard.index) return hand_over(mbuf, frame);
     deliver(bytes.subspan(frame.payload, frame.length), frame.source);
@@ -98,20 +104,20 @@ void Lcore::handle(rte_mbuf* mbuf) {
   }
   counters_.add(frame.verdict);
   if (frame.verdict == IoCounter::kRxArp) {
-    return reply(mbuf, answer_arp(bytes, frame.network, config_.self));
+    return reply(mbuf, answer_arp(bytes, frame.network, self), self);
   }
   if (frame.verdict == IoCounter::kRxEcho) {
-    return reply(mbuf, answer_echo(bytes, frame.network, config_.self));
+    return reply(mbuf, answer_echo(bytes, frame.network, self), self);
   }
   rte_pktmbuf_free(mbuf);
 }
 
-/// The received mbuf, rewritten, goes back.
-void Lcore::reply(rte_mbuf* mbuf, std::size_t length) {
+/// The received mbuf, rewritten, goes back where it came from.
+void Lcore::reply(rte_mbuf* mbuf, std::size_t length, const Host& self) {
   mbuf->ol_flags = 0;
   mbuf->data_len = static_cast<std::uint16_t>(length);
   mbuf->pkt_len = static_cast<std::uint32_t>(length);
-  transmitter_.send_frame(mbuf);
+  transmitter_.send_frame(self.interface, mbuf);
 }
 
 void Lcore::hand_over(rte_mbuf* mbuf, const Frame& frame) {
@@ -145,7 +151,9 @@ void Lcore::deliver(std::span<const std::byte> datagram, const Peer& source) {
 void Lcore::keep_house() {
   if (announce_.load(std::memory_order_relaxed)) {
     announce_.store(false, std::memory_order_relaxed);
-    transmitter_.send_copy(arp_announcement(config_.self));
+    for (const PortAccess& access : config_.ports) {
+      transmitter_.send_copy(access.self.interface, arp_announcement(access.self));
+    }
   }
   if (now_ - last_tick_ < kTick) return;
   last_tick_ = now_;
@@ -155,6 +163,15 @@ void Lcore::keep_house() {
     for (const Outgoing& outgoing : due) transmitter_.send(outgoing);
   }
   publish();
+}
+
+/// Whether it napped.
+bool Lcore::rest(unsigned work) {
+  const std::int64_t nap = idle_.next_nap(work);
+  if (nap == 0) return false;
+  counters_.add(IoCounter::kSleeps);
+  Idle::sleep(nap);
+  return true;
 }
 
 void Lcore::publish() {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// One lcore, with its shard and, where the device has enough, its queue. Shares nothing with other
-// lcores but the hand-off rings.
+// One lcore, with its shard and, where devices have enough, its queue of each. Shares nothing with
+// other lcores but the hand-off rings.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "aggregator/core/shard.hpp"
@@ -16,8 +15,9 @@
 #include "aggregator/io/frame.hpp"
 #include "aggregator/io/handoff.hpp"
 #include "aggregator/io/idle.hpp"
+#include "aggregator/io/interrupt_gate.hpp"
 #include "aggregator/io/io_counters.hpp"
-#include "aggregator/io/port.hpp"
+#include "aggregator/io/port_access.hpp"
 #include "aggregator/io/published.hpp"
 #include "aggregator/io/transmit.hpp"
 
@@ -25,10 +25,9 @@ namespace natagg::aggregator::io {
 
 struct LcoreConfig {
   ShardConfig shard;
-  Host self;
-  std::optional<std::uint16_t> queue;
+  std::vector<PortAccess> ports;                   // by the port's number
   std::vector<std::shared_ptr<MbufRing>> inboxes;  // of all shards; empty when there is only one
-  std::shared_ptr<MbufRing> outbox;                // of the lcore whose queue this one uses
+  InterruptGate* gate = nullptr;                   // where a device needs one
   bool polite = false;
   double loss_rx = 0;
   double loss_tx = 0;
@@ -37,7 +36,7 @@ struct LcoreConfig {
 
 class Lcore {
  public:
-  Lcore(const Port& port, const LcoreConfig& config);
+  Lcore(const Pools& pools, const LcoreConfig& config);
 
   /// On the lcore's own thread, until `stop`.
   void run(const std::atomic<bool>& stop);
@@ -47,17 +46,19 @@ class Lcore {
   [[nodiscard]] const Published& published() const { return published_; }
 
  private:
-  unsigned receive();
+  unsigned work();
+  unsigned receive(const PortAccess& access);
   unsigned take_over();
-  void handle(rte_mbuf* mbuf);
-  void reply(rte_mbuf* mbuf, std::size_t length);
+  void handle(rte_mbuf* mbuf, const Host& self);
+  void reply(rte_mbuf* mbuf, std::size_t length, const Host& self);
   void hand_over(rte_mbuf* mbuf, const Frame& frame);
   void deliver(std::span<const std::byte> datagram, const Peer& source);
   void keep_house();
+  bool rest(unsigned work);
   void publish();
 
-  const Port& port_;
   const LcoreConfig config_;
+  std::vector<PortAccess> polled_;  // of config_.ports, those with a queue
   IoCounters counters_;
   Shard shard_;
   HandoffSender handoff_;

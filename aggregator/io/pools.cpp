@@ -24,18 +24,17 @@ constexpr std::size_t kReserve = 2 << 20;
 static_assert(sizeof(HandedOver) % RTE_MBUF_PRIV_ALIGN == 0);
 
 std::uint32_t per_lcore(const PoolNeeds& needs) {
-  return needs.lcores * (kCache * 3 / 2 + 2 * kBurst);
+  return needs.lcores * (kCache * 3 / 2 + (1 + needs.ports) * kBurst);
 }
 
 std::uint32_t wanted(const PoolNeeds& needs) {
-  const std::uint32_t queues = needs.queues * (needs.rx_descriptors + needs.tx_descriptors);
   const std::uint32_t inboxes = needs.lcores > 1 ? needs.lcores * kRingSize : 0;
-  const std::uint32_t outboxes = needs.lcores > needs.queues ? needs.queues * kRingSize : 0;
-  return std::bit_ceil(queues + inboxes + outboxes + per_lcore(needs)) - 1;
+  const std::uint32_t outboxes = needs.outboxes * kRingSize;
+  return std::bit_ceil(needs.received + needs.sent + inboxes + outboxes + per_lcore(needs) + 1) - 1;
 }
 
 std::uint32_t least(const PoolNeeds& needs) {
-  return needs.queues * needs.rx_descriptors + per_lcore(needs);
+  return needs.received + per_lcore(needs);
 }
 
 rte_mempool* create(const char* name, std::uint32_t count, std::uint32_t room, int socket) {

@@ -25,10 +25,11 @@ struct HandedOver {
 
 struct PoolNeeds {
   std::uint32_t lcores = 1;
-  std::uint32_t queues = 1;
-  std::uint32_t rx_descriptors = 0;  // a queue
-  std::uint32_t tx_descriptors = 0;  // a queue
-  std::uint32_t frame_bytes = 0;     // of the longest frame, as the driver counts it
+  std::uint32_t ports = 1;
+  std::uint32_t received = 0;     // that the devices' receive queues hold
+  std::uint32_t sent = 0;         // that their transmit queues hold
+  std::uint32_t outboxes = 0;     // queues that other lcores send through
+  std::uint32_t frame_bytes = 0;  // of the longest frame, as the driver counts it
 };
 
 class Pools {

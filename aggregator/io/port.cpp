@@ -32,23 +32,6 @@ void require(int result, const char* call, const std::string& object) {
   if (result != 0) throw std::runtime_error(describe_failure(call, object, result));
 }
 
-std::uint16_t find_port() {
-  // Devices that belong to another, such as those of a bond, have an owner.
-  const auto next = [](unsigned port) {
-    return rte_eth_find_next_owned_by(static_cast<std::uint16_t>(port), RTE_ETH_DEV_NO_OWNER);
-  };
-  const std::uint64_t first = next(0);
-  if (first >= RTE_MAX_ETHPORTS) {
-    throw std::runtime_error(
-        "no network device: give EAL one with -a PCI-ADDRESS or --vdev, and see above whether its "
-        "driver refused it");
-  }
-  if (next(static_cast<unsigned>(first) + 1) < RTE_MAX_ETHPORTS) {
-    spdlog::warn("several network devices; only the first is used");
-  }
-  return static_cast<std::uint16_t>(first);
-}
-
 std::uint16_t choose_queues(const rte_eth_dev_info& info, unsigned lcores,
                             const std::string& name) {
   const std::uint16_t most = std::min(info.max_rx_queues, info.max_tx_queues);
@@ -71,9 +54,16 @@ std::uint16_t descriptors(std::uint16_t preferred) {
   return preferred != 0 ? preferred : kDescriptors;
 }
 
+const char* checksums_sent(const Offload& offload) {
+  if (offload.no_udp_checksum) return "left out";
+  return offload.udp_checksum ? "by the device" : "in software";
+}
+
 /// Bytes that the driver wants a receive buffer to hold.
 std::uint32_t buffer_bytes(const rte_eth_dev_info& info, std::uint32_t mtu) {
   constexpr std::uint32_t kCrc = 4;
+  // A peer may send longer frames than it should, and net_memif copies what it finds.
+  if (is_shared_memory(info.driver_name)) mtu = std::max(mtu, kSharedMemoryMtu);
   const std::uint32_t frame =
       mtu + static_cast<std::uint32_t>(sizeof(EthernetHeader) + sizeof(VlanTag)) + kCrc;
   std::uint32_t bytes = std::max(frame, info.min_rx_bufsize);
@@ -86,20 +76,19 @@ std::uint32_t buffer_bytes(const rte_eth_dev_info& info, std::uint32_t mtu) {
 
 }  // namespace
 
-Port::Port(std::uint32_t mtu, unsigned lcores) : device_{find_port()} {
+Port::Port(std::uint16_t id, std::uint16_t number, std::uint32_t mtu, unsigned lcores)
+    : device_{id}, number_(number), lcores_(lcores) {
   char name[RTE_ETH_NAME_MAX_LEN];
-  require(rte_eth_dev_get_name_by_port(id(), name), "rte_eth_dev_get_name_by_port",
-          fmt::format("port {}", id()));
+  require(rte_eth_dev_get_name_by_port(id, name), "rte_eth_dev_get_name_by_port",
+          fmt::format("port {}", id));
   name_ = name;
-  configure(mtu, lcores);
-  require(rte_eth_dev_start(id()), "rte_eth_dev_start", name_);
-  wait_for_link();
+  configure(mtu);
 }
 
-void Port::configure(std::uint32_t wanted_mtu, unsigned lcores) {
+void Port::configure(std::uint32_t wanted_mtu) {
   rte_eth_dev_info info{};
   require(rte_eth_dev_info_get(id(), &info), "rte_eth_dev_info_get", name_);
-  queues_ = choose_queues(info, lcores, name_);
+  queues_ = choose_queues(info, lcores_, name_);
   socket_ = rte_eth_dev_socket_id(id());  // SOCKET_ID_ANY (-1) for most virtual devices
 
   rte_eth_conf conf{};
@@ -114,42 +103,66 @@ void Port::configure(std::uint32_t wanted_mtu, unsigned lcores) {
   require(rte_eth_dev_configure(id(), queues_, queues_, &conf), "rte_eth_dev_configure",
           fmt::format("{} ({} queues, mtu {})", name_, queues_, plan.mtu));
   mtu_ = apply_mtu(id(), info, name_, plan);
+  buffer_bytes_ = buffer_bytes(info, mtu_);
 
-  std::uint16_t rx_descriptors = descriptors(info.default_rxportconf.ring_size);
-  std::uint16_t tx_descriptors = descriptors(info.default_txportconf.ring_size);
-  require(rte_eth_dev_adjust_nb_rx_tx_desc(id(), &rx_descriptors, &tx_descriptors),
+  rx_descriptors_ = descriptors(info.default_rxportconf.ring_size);
+  tx_descriptors_ = descriptors(info.default_txportconf.ring_size);
+  require(rte_eth_dev_adjust_nb_rx_tx_desc(id(), &rx_descriptors_, &tx_descriptors_),
           "rte_eth_dev_adjust_nb_rx_tx_desc", name_);
-  pools_ = std::make_unique<Pools>(PoolNeeds{.lcores = lcores,
-                                             .queues = queues_,
-                                             .rx_descriptors = rx_descriptors,
-                                             .tx_descriptors = tx_descriptors,
-                                             .frame_bytes = buffer_bytes(info, mtu_)},
-                                   socket_);
 
-  rte_eth_rxconf rx = info.default_rxconf;
-  rx.offloads = conf.rxmode.offloads & info.rx_queue_offload_capa;
-  rte_eth_txconf tx = info.default_txconf;
-  tx.offloads = conf.txmode.offloads & info.tx_queue_offload_capa;
-  const auto socket = static_cast<unsigned>(socket_);
-  for (std::uint16_t queue = 0; queue < queues_; ++queue) {
-    const std::string object = fmt::format("{} queue {}", name_, queue);
-    require(rte_eth_rx_queue_setup(id(), queue, rx_descriptors, socket, &rx, pools_->frames()),
-            "rte_eth_rx_queue_setup", object);
-    require(rte_eth_tx_queue_setup(id(), queue, tx_descriptors, socket, &tx),
-            "rte_eth_tx_queue_setup", object);
-  }
-
+  shared_memory_ = is_shared_memory(info.driver_name);
   tx_offload_ = {.ip_checksum = (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0,
-                 .udp_checksum = (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0};
+                 .udp_checksum = (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0,
+                 .no_udp_checksum = shared_memory_};
   tx_chains_ = (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   partial_checksums_ = leaves_checksums_partial(info.driver_name);
   spdlog::info(
       "port {}: driver {}, NUMA node {}, {} of {} queues, {} + {} descriptors a queue, checksums "
       "received {}, sent {}, results to several workers {}",
-      name_, info.driver_name, socket_, queues_, info.max_rx_queues, rx_descriptors, tx_descriptors,
+      name_, info.driver_name, socket_, queues_, info.max_rx_queues, rx_descriptors_,
+      tx_descriptors_,
       (conf.rxmode.offloads & kRxChecksums) == kRxChecksums ? "by the device" : "in software",
-      tx_offload_.udp_checksum ? "by the device" : "in software",
-      tx_chains_ ? "share one payload" : "are copied");
+      checksums_sent(tx_offload_), tx_chains_ ? "share one payload" : "are copied");
+}
+
+void Port::add_needs(PoolNeeds& needs) const {
+  if (!shared_memory_) {
+    needs.received += std::uint32_t{queues_} * rx_descriptors_;
+    needs.sent += std::uint32_t{queues_} * tx_descriptors_;
+  }
+  if (lcores_ > queues_) needs.outboxes += queues_;
+  needs.frame_bytes = std::max(needs.frame_bytes, buffer_bytes_);
+}
+
+void Port::start(const Pools& pools) {
+  // From the size of a burst's buffers net_memif concludes how long its pieces can be, and copies
+  // them without a look at the room in the ring.
+  header_pool_ = shared_memory_ ? pools.frames() : pools.headers();
+  set_up_queues(pools.frames());
+  require(rte_eth_dev_start(id()), "rte_eth_dev_start", name_);
+  wait_for_link();
+}
+
+void Port::set_up_queues(rte_mempool* frames) const {
+  rte_eth_dev_info info{};
+  require(rte_eth_dev_info_get(id(), &info), "rte_eth_dev_info_get", name_);
+  rte_eth_rxconf rx = info.default_rxconf;
+  rx.offloads = kRxChecksums & info.rx_offload_capa & info.rx_queue_offload_capa;
+  rte_eth_txconf tx = info.default_txconf;
+  tx.offloads = kTxWanted & info.tx_offload_capa & info.tx_queue_offload_capa;
+  const auto socket = static_cast<unsigned>(socket_);
+  for (std::uint16_t queue = 0; queue < queues_; ++queue) {
+    const std::string object = fmt::format("{} queue {}", name_, queue);
+    require(rte_eth_rx_queue_setup(id(), queue, rx_descriptors_, socket, &rx, frames),
+            "rte_eth_rx_queue_setup", object);
+    require(rte_eth_tx_queue_setup(id(), queue, tx_descriptors_, socket, &tx),
+            "rte_eth_tx_queue_setup", object);
+  }
+}
+
+std::optional<std::uint16_t> Port::queue_of(std::uint16_t lcore) const {
+  if (queues_ > 1) return lcore < queues_ ? std::optional(lcore) : std::nullopt;
+  return number_ % lcores_ == lcore ? std::optional<std::uint16_t>(0) : std::nullopt;
 }
 
 // Physical links take seconds to come up after a start; a virtual one may wait for its peer.

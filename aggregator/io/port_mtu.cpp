@@ -64,6 +64,10 @@ MtuPlan plan_mtu(std::uint16_t port, const rte_eth_dev_info& info, const std::st
   // Before configuration a device has no MTU yet.
   const std::uint32_t has = kernel.value_or(dpdk_mtu != 0 ? dpdk_mtu : RTE_ETHER_MTU);
   MtuPlan plan{.mtu = wanted != 0 ? wanted : has, .configured = 0, .set = false};
+  if (is_shared_memory(info.driver_name)) {
+    if (wanted == 0) plan.mtu = kSharedMemoryMtu;
+    return plan;
+  }
   check_frame_room(info, name, plan.mtu);
   if (kernel) {
     plan.set = plan.mtu > *kernel;
@@ -92,7 +96,7 @@ std::uint32_t apply_mtu(std::uint16_t port, const rte_eth_dev_info& info, const 
         fmt::format("{}: set the MTU of the interface first: ip link set {} mtu {}",
                     describe_failure("rte_eth_dev_set_mtu", name, error), interface, plan.mtu));
   }
-  // Drivers such as net_memif and net_pcap have no MTU and pass frames of any length.
+  // Drivers such as net_pcap have no MTU and pass frames of any length.
   spdlog::warn("port {}: the driver knows no MTU; {} is taken on trust", name, plan.mtu);
   return plan.mtu;
 }

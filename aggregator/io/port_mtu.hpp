@@ -11,13 +11,17 @@
 
 namespace natagg::aggregator::io {
 
+/// What a packet of the most values needs.
+inline constexpr std::uint32_t kSharedMemoryMtu = 9000;
+
 struct MtuPlan {
   std::uint32_t mtu = 0;
   std::uint32_t configured = 0;  // for rte_eth_conf; 0: the driver's default
   bool set = false;              // the device has another and must be told
 };
 
-/// `wanted` 0 means the device's own. Throws std::runtime_error with a remedy when the device
+/// `wanted` 0 means the device's own, or the longest frames of all where it is memory that knows no
+/// MTU. Throws std::runtime_error with a remedy when the device
 /// cannot carry it.
 [[nodiscard]] MtuPlan plan_mtu(std::uint16_t port, const rte_eth_dev_info& info,
                                const std::string& name, std::uint32_t wanted);

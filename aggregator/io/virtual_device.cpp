@@ -7,7 +7,7 @@
 #include <array>
 #include <charconv>
 
-#include "aggregator/io/headers.hpp"
+#include "proto/net/headers.hpp"
 
 namespace natagg::aggregator::io {
 
@@ -17,6 +17,10 @@ bool leaves_checksums_partial(std::string_view driver) {
   constexpr std::array kDrivers{"net_af_packet"sv, "net_af_xdp"sv, "net_tap"sv,
                                 "net_virtio_user"sv};
   return std::find(kDrivers.begin(), kDrivers.end(), driver) != kDrivers.end();
+}
+
+bool is_shared_memory(std::string_view driver) {
+  return driver == "net_memif";
 }
 
 bool spreads_over_all_queues(std::string_view driver) {
@@ -44,9 +48,9 @@ std::uint32_t af_packet_max_mtu(std::uint32_t frame_size) {
   // Of a ring's frame, the kernel uses TPACKET2_HDRLEN (52) and room for a hardware address (16),
   // aligned to 16, for itself, less the Ethernet header that it puts at the end of them.
   constexpr std::uint32_t kBeforeNetworkHeader = 80;
-  return frame_size < kBeforeNetworkHeader + sizeof(VlanTag)
+  return frame_size < kBeforeNetworkHeader + sizeof(net::VlanTag)
              ? 0
-             : frame_size - kBeforeNetworkHeader - static_cast<std::uint32_t>(sizeof(VlanTag));
+             : frame_size - kBeforeNetworkHeader - static_cast<std::uint32_t>(sizeof(net::VlanTag));
 }
 
 }  // namespace natagg::aggregator::io

@@ -15,6 +15,10 @@ namespace natagg::aggregator::io {
 /// not there.
 [[nodiscard]] bool leaves_checksums_partial(std::string_view driver);
 
+/// Frames are copied between the device's ring, which is another process's memory too, and buffers
+/// that are given back at once: it holds none, needs no checksums, and leads to one peer.
+[[nodiscard]] bool is_shared_memory(std::string_view driver);
+
 /// The kernel, or the user by queue options, spreads frames over all of the device's queues, so
 /// each must be polled.
 [[nodiscard]] bool spreads_over_all_queues(std::string_view driver);

@@ -34,7 +34,8 @@ inline constexpr std::uint32_t kFirst = 0xFFFF'FFFE;  // two chunks before the w
 
 inline Peer peer_of(std::uint16_t rank) {
   return {.endpoint = {0x0A00'0002U + rank, static_cast<std::uint16_t>(50000 + rank)},
-          .link = 0x1000U + rank};
+          .link = 0x1000U + rank,
+          .interface = static_cast<std::uint16_t>(rank % 3)};
 }
 
 /// One datagram that the shard sent, to one destination.

@@ -27,6 +27,17 @@ class ShardTest : public ShardFixture {
   std::uint32_t epoch = 0;
 };
 
+TEST_F(ShardTest, FollowsAMemberToAnotherInterface) {
+  constexpr std::uint16_t kOtherInterface = 9;
+  Peer moved = peer_of(0);
+  moved.interface = kOtherInterface;
+  EXPECT_TRUE(give(value_packet(data_header(from(0, 0)), Values{kOne}), moved).empty());
+  const auto results = data(from(1, 0), {kOne});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].to.interface, kOtherInterface);
+  EXPECT_EQ(results[1].to.interface, peer_of(1).interface);
+}
+
 TEST_F(ShardTest, AnswersTheLastContributionWithTheSumToEveryRank) {
   EXPECT_TRUE(data(from(0, 0), {kOne, kOne, nat8::kZero}).empty());
   const auto results = data(from(1, 0), {kOne, kMinusOne, kTwo});
@@ -34,6 +45,7 @@ TEST_F(ShardTest, AnswersTheLastContributionWithTheSumToEveryRank) {
   for (std::uint16_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(results[rank].to.endpoint, peer_of(rank).endpoint);
     EXPECT_EQ(results[rank].to.link, peer_of(rank).link);
+    EXPECT_EQ(results[rank].to.interface, peer_of(rank).interface);
     EXPECT_EQ(results[rank].values(), (Values{kTwo, nat8::kZero, kTwo}));
   }
   EXPECT_EQ(count(Counter::kContributions), 2U);

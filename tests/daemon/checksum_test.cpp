@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-#include "aggregator/io/checksum.hpp"
+#include "proto/net/checksum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace natagg::testing {
 namespace {
 
-using namespace aggregator::io;
+using namespace net;
 
 Bytes random_bytes(std::size_t size, std::mt19937& random) {
   Bytes bytes(size);

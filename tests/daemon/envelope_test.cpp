@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "aggregator/io/checksum.hpp"
 #include "daemon/frames.hpp"
+#include "proto/net/checksum.hpp"
 
 namespace natagg::testing {
 namespace {
@@ -44,6 +44,13 @@ TEST(Envelope, HasEveryFieldForAUnicastPeer) {
     const Bytes payload = filled(size);
     EXPECT_EQ(hex(whole_frame(peer(), payload)), hex(udp_frame(expected_spec(payload)))) << size;
   }
+}
+
+TEST(Envelope, HasNoChecksumOfThePayloadWhereNobodyNeedsOne) {
+  const Bytes payload = filled(44);
+  FrameSpec spec = expected_spec(payload);
+  spec.udp_checksum = UdpChecksum::kZero;
+  EXPECT_EQ(hex(whole_frame(peer(), payload, {.no_udp_checksum = true})), hex(udp_frame(spec)));
 }
 
 TEST(Envelope, CarriesThePeersTag) {

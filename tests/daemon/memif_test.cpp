@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -24,13 +25,20 @@ namespace {
 using aggregator::io::MacAddress;
 using aggregator::io::read_at;
 
-/// The other end of the daemon's memif.
+std::string memif(std::uint16_t id, const char* role, const std::string& socket) {
+  return "net_memif" + std::to_string(id) + ",id=" + std::to_string(id) + ",role=" + role +
+         ",socket-abstract=no,socket=" + socket;
+}
+
+/// The other ends of the daemon's memifs.
 class Peer {
  public:
-  explicit Peer(const std::string& socket) {
-    const std::string vdev = "net_memif0,role=client,socket-abstract=no,socket=" + socket;
-    words_ = isolated_eal(vdev);
+  explicit Peer(const std::string& socket, std::uint16_t ports = 1) : ports_(ports) {
+    words_ = isolated_eal(memif(0, "client", socket));
     words_.insert(words_.begin(), "peer");
+    for (std::uint16_t id = 1; id < ports; ++id) {
+      words_.insert(words_.end(), {"--vdev", memif(id, "client", socket)});
+    }
     for (std::string& word : words_) {
       if (word.starts_with("natagg-test-")) word += "-peer";
       argv_.push_back(word.data());
@@ -39,24 +47,32 @@ class Peer {
     pool_ = rte_pktmbuf_pool_create("peer", 4095, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
     rte_eth_conf conf{};
     conf.txmode.offloads = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
-    up_ = pool_ != nullptr && rte_eth_dev_configure(0, 1, 1, &conf) == 0 &&
-          rte_eth_rx_queue_setup(0, 0, 1024, 0, nullptr, pool_) == 0 &&
-          rte_eth_tx_queue_setup(0, 0, 1024, 0, nullptr) == 0 && rte_eth_dev_start(0) == 0;
+    up_ = pool_ != nullptr;
+    for (std::uint16_t id = 0; id < ports && up_; ++id) {
+      up_ = rte_eth_dev_configure(id, 1, 1, &conf) == 0 &&
+            rte_eth_rx_queue_setup(id, 0, 1024, 0, nullptr, pool_) == 0 &&
+            rte_eth_tx_queue_setup(id, 0, 1024, 0, nullptr) == 0 && rte_eth_dev_start(id) == 0;
+    }
   }
   ~Peer() {
-    rte_eth_dev_stop(0);
-    rte_eth_dev_close(0);
+    for (std::uint16_t id = 0; id < ports_; ++id) {
+      rte_eth_dev_stop(id);
+      rte_eth_dev_close(id);
+    }
     rte_mempool_free(pool_);
     rte_eal_cleanup();
   }
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
+  /// What follows is by the memif of that number.
+  void use(std::uint16_t id) { id_ = id; }
+
   [[nodiscard]] bool connected() const {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     rte_eth_link link{};
     while (up_ && std::chrono::steady_clock::now() < end) {
-      if (rte_eth_link_get_nowait(0, &link) == 0 && link.link_status == RTE_ETH_LINK_UP) {
+      if (rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP) {
         return true;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -81,7 +97,7 @@ class Peer {
     }
     // The daemon makes room.
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (rte_eth_tx_burst(0, 0, &first, 1) == 0) {
+    while (rte_eth_tx_burst(id_, 0, &first, 1) == 0) {
       ASSERT_LT(std::chrono::steady_clock::now(), end);
     }
   }
@@ -90,7 +106,7 @@ class Peer {
   std::size_t drain() {
     std::size_t frames = 0;
     std::array<rte_mbuf*, 32> burst;
-    while (const std::uint16_t count = rte_eth_rx_burst(0, 0, burst.data(), burst.size())) {
+    while (const std::uint16_t count = rte_eth_rx_burst(id_, 0, burst.data(), burst.size())) {
       rte_pktmbuf_free_bulk(burst.data(), count);
       frames += count;
     }
@@ -115,7 +131,7 @@ class Peer {
     const auto end = std::chrono::steady_clock::now() + patience;
     while (std::chrono::steady_clock::now() < end) {
       rte_mbuf* mbuf = nullptr;
-      if (rte_eth_rx_burst(0, 0, &mbuf, 1) == 0) continue;
+      if (rte_eth_rx_burst(id_, 0, &mbuf, 1) == 0) continue;
       Bytes frame(mbuf->pkt_len);
       std::size_t at = 0;
       for (const rte_mbuf* piece = mbuf; piece != nullptr; piece = piece->next) {
@@ -135,15 +151,16 @@ class Peer {
   std::vector<std::string> words_;
   std::vector<char*> argv_;
   rte_mempool* pool_ = nullptr;
+  std::uint16_t ports_;
+  std::uint16_t id_ = 0;
   bool up_ = false;
 };
 
 TEST(DaemonOnMemif, AnswersHelloOfEverySizeUpToJumboFrames) {
   const TemporaryDirectory directory;
   const std::string socket = directory.file("memif.sock");
-  std::vector<std::string> arguments =
-      isolated_eal("net_memif0,role=server,socket-abstract=no,socket=" + socket, "0@0,1@0");
-  arguments.insert(arguments.end(), {"--", "--address=10.0.0.1", "--idle=polite", "--mtu=9000"});
+  std::vector<std::string> arguments = isolated_eal(memif(0, "server", socket), "0@0,1@0");
+  arguments.insert(arguments.end(), {"--", "--address=10.0.0.1", "--idle=polite"});
   DaemonProcess daemon(arguments, directory.file("log"));
   ASSERT_TRUE(daemon.logged("ready: 10.0.0.1:4790-4791, 2 shards, net_memif0 mtu 9000"))
       << daemon.log();
@@ -162,6 +179,7 @@ TEST(DaemonOnMemif, AnswersHelloOfEverySizeUpToJumboFrames) {
       spec.payload = hello(1, size);
       peer.send(udp_frame(spec));
       FrameSpec answer = reply_to(spec);
+      answer.udp_checksum = UdpChecksum::kZero;  // it never leaves this machine
       answer.payload = offer(1, {.shards = 2, .max_values = 8832, .max_window = 256}, size);
       EXPECT_EQ(hex(peer.receive()), hex(udp_frame(answer))) << size;
     }
@@ -171,11 +189,52 @@ TEST(DaemonOnMemif, AnswersHelloOfEverySizeUpToJumboFrames) {
   EXPECT_EQ(daemon.log().find("not given back"), std::string::npos) << daemon.log();
 }
 
+TEST(DaemonOnMemif, ServesSeveralPeersEachByItsOwnDevice) {
+  constexpr std::uint16_t kPeers = 3;
+  const TemporaryDirectory directory;
+  const std::string socket = directory.file("memif.sock");
+  std::vector<std::string> arguments = isolated_eal(memif(0, "server", socket), "0@0,1@0");
+  for (std::uint16_t id = 1; id < kPeers; ++id) {
+    arguments.insert(arguments.end(), {"--vdev", memif(id, "server", socket)});
+  }
+  arguments.insert(arguments.end(), {"--", "--address=10.0.0.1", "--idle=polite"});
+  DaemonProcess daemon(arguments, directory.file("log"));
+  ASSERT_TRUE(
+      daemon.logged("ready: 10.0.0.1:4790-4791, 2 shards, net_memif0 mtu 9000, net_memif1 "
+                    "mtu 9000, net_memif2 mtu 9000"))
+      << daemon.log();
+
+  use_runtime_directory(directory.file(""));
+  Peer peer(socket, kPeers);
+  std::set<std::string> macs;
+  for (std::uint16_t id = 0; id < kPeers; ++id) {
+    peer.use(id);
+    ASSERT_TRUE(peer.connected()) << daemon.log();
+    const auto mac = peer.resolve();
+    ASSERT_TRUE(mac) << daemon.log();
+    macs.insert(hex(std::as_bytes(std::span(mac->bytes))));
+    for (std::uint16_t shard = 0; shard < 2; ++shard) {
+      FrameSpec spec;
+      spec.to_mac = *mac;
+      spec.to_port = static_cast<std::uint16_t>(kOurPort + shard);
+      spec.payload = hello(id, 8972);
+      peer.send(udp_frame(spec));
+      FrameSpec answer = reply_to(spec);
+      answer.udp_checksum = UdpChecksum::kZero;
+      answer.payload = offer(id, {.shards = 2, .max_values = 8832, .max_window = 256}, 8972);
+      EXPECT_EQ(hex(peer.receive()), hex(udp_frame(answer))) << id << " " << shard;
+    }
+  }
+  EXPECT_EQ(macs.size(), kPeers);
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0) << daemon.log();
+  EXPECT_EQ(daemon.log().find("not given back"), std::string::npos) << daemon.log();
+}
+
 TEST(DaemonOnMemif, CountsWhatAFullDeviceDoesNotTakeAndRecovers) {
   const TemporaryDirectory directory;
   const std::string socket = directory.file("memif.sock");
-  std::vector<std::string> arguments =
-      isolated_eal("net_memif0,role=server,socket-abstract=no,socket=" + socket, "0");
+  std::vector<std::string> arguments = isolated_eal(memif(0, "server", socket), "0");
   arguments.insert(arguments.end(), {"--", "--address=10.0.0.1", "--idle=polite"});
   DaemonProcess daemon(arguments, directory.file("log"));
   ASSERT_TRUE(daemon.logged("ready:")) << daemon.log();

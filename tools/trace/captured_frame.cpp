@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "aggregator/io/headers.hpp"
+#include "proto/net/headers.hpp"
 
 namespace natagg::tools {
 namespace {
 
-namespace io = aggregator::io;
+namespace io = net;
 
 constexpr std::size_t kMaxTags = 2;
 constexpr std::uint16_t kFragmentOffset = 0x1FFF;

@@ -10,13 +10,13 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "aggregator/io/checksum.hpp"
-#include "aggregator/io/headers.hpp"
+#include "proto/net/checksum.hpp"
+#include "proto/net/headers.hpp"
 
 namespace natagg::tools {
 namespace {
 
-namespace io = aggregator::io;
+namespace io = net;
 using proto::Be16;
 using proto::Be32;
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace natagg::aggregator::io {
+namespace natagg::net {
 
 [[nodiscard]] constexpr std::uint16_t ones_add(std::uint16_t a, std::uint16_t b) {
   const std::uint32_t sum = std::uint32_t{a} + b;
@@ -37,4 +37,4 @@ namespace natagg::aggregator::io {
   return static_cast<std::uint16_t>(sum + (sum >> 16));
 }
 
-}  // namespace natagg::aggregator::io
+}  // namespace natagg::net

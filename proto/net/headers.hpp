@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// The link, network and transport headers natagg meets, as they stand in a frame.
+// The link, network and transport headers that natagg meets, as they stand in a frame, for those
+// parts that make frames themselves.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 #include "proto/endian.hpp"
 
-namespace natagg::aggregator::io {
+namespace natagg::net {
 
 struct MacAddress {
   std::array<std::uint8_t, 6> bytes{};
@@ -108,4 +109,4 @@ void write_at(std::span<std::byte> bytes, std::size_t offset, const T& value) {
   std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
-}  // namespace natagg::aggregator::io
+}  // namespace natagg::net

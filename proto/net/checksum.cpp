@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-#include "aggregator/io/checksum.hpp"
+#include "proto/net/checksum.hpp"
 
 #include <bit>
 #include <cstring>
 
-namespace natagg::aggregator::io {
+namespace natagg::net {
 
 // Adds words of native order, four at a time, which the compiler turns into vector code: the sum
 // of byte-swapped words is the byte-swapped sum (RFC 1071, section 2B).
@@ -29,4 +29,4 @@ std::uint16_t ones_sum(std::span<const std::byte> bytes) {
   return static_cast<std::uint16_t>(folded << 8 | folded >> 8);
 }
 
-}  // namespace natagg::aggregator::io
+}  // namespace natagg::net
