@@ -97,8 +97,10 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
       ("receive-buffer", with_default(worker.receive_buffer_bytes),
        "bytes to ask the kernel for; 0: enough for the window")  //
       ("receive-loss", with_default(worker.receive_loss),
-       "probability of losing each received datagram, for tests")                          //
-      ("transmit-loss", with_default(worker.transmit_loss), "the same, of each sent one")  //
+       "probability of losing each received datagram, for tests")  //
+      ("transport", po::value(&worker.transport)->value_name("udp|memif:path[,id=n]"),
+       "udp, or memory shared with an aggregator of this host: its net_memif's socket and id")  //
+      ("transmit-loss", with_default(worker.transmit_loss), "the same, of each sent one")       //
       ("window", with_default(worker.window), "chunks under way per shard, a power of two");
   return description;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "keys/key_file.hpp"
 #include "proto/nat8.hpp"
@@ -109,6 +110,22 @@ StreamConfig make_stream_config(const natagg_options& options) {
   return config;
 }
 
+std::optional<MemifConfig> make_memif_config(const natagg_options& options, const UdpConfig& udp) {
+  constexpr std::string_view kMemif = "memif:";
+  const std::string_view transport = options.transport == nullptr ? "" : options.transport;
+  if (transport.empty() || transport == "udp") return std::nullopt;
+  if (!transport.starts_with(kMemif)) {
+    refuse("transport", "\"" + std::string(transport) + "\" is neither udp nor memif:PATH[,id=N]");
+  }
+  if (!udp.local.interface.empty()) {
+    refuse("local",
+           "\"" + udp.local.interface + "\" is no IPv4 address, and memif has no interface");
+  }
+  return MemifConfig{.address = parse_memif(transport.substr(kMemif.size())),
+                     .aggregators = udp.aggregators,
+                     .local = udp.local.address};
+}
+
 }  // namespace
 
 natagg_options default_options() {
@@ -132,6 +149,7 @@ WorkerConfig make_config(const natagg_options& options) {
   config.udp.aggregators = config.stream.aggregators;
   config.udp.local = parse_local(options.local == nullptr ? "" : options.local);
   config.udp.multicast = options.multicast != 0;
+  config.memif = make_memif_config(options, config.udp);
   config.connect_timeout = milliseconds("connect_timeout_ms", options.connect_timeout_ms);
   config.operation_timeout = milliseconds("operation_timeout_ms", options.operation_timeout_ms);
   check_range<std::uint64_t>("receive_buffer_bytes", options.receive_buffer_bytes, 0,

@@ -17,9 +17,8 @@
 #include "keys/key_file.hpp"
 #include "proto/packet.hpp"
 #include "worker_lib/error.hpp"
+#include "worker_lib/transport/carrier.hpp"
 #include "worker_lib/transport/lossy.hpp"
-#include "worker_lib/transport/receive_budget.hpp"
-#include "worker_lib/transport/udp.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -35,10 +34,6 @@ constexpr std::size_t kMaxInFlight = 65'536;
 
 /// Reports on partial results that nobody may ever ask for.
 constexpr std::size_t kMaxReports = 4'096;
-
-/// Shards an aggregator is thought to have when the receive buffer is asked for; how many it has
-/// is known only later, and asking for too much costs nothing.
-constexpr std::size_t kAssumedShards = 4;
 
 Time now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -71,12 +66,6 @@ std::uint64_t random_instance() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-/// The datagram size that buffers are laid out for.
-std::size_t largest_datagram(const StreamConfig& config, std::size_t mtu) {
-  const std::size_t values = config.values != 0 ? config.values : proto::values_for_mtu(mtu);
-  return proto::datagram_size(values);
-}
-
 }  // namespace
 
 Worker::Call::Call(Worker& worker) : worker_(worker) {
@@ -95,23 +84,19 @@ Worker::Worker(const WorkerConfig& config)
       operation_timeout_(config.operation_timeout),
       takes_partial_(config.stream.straggler_deadline != 0),
       outgoing_(kBatch) {
-  auto udp = std::make_unique<UdpTransport>(config.udp);
   StreamConfig stream = config.stream;
-  stream.mtu = udp->mtu();
-  const std::size_t datagram = largest_datagram(stream, stream.mtu);
-  const std::size_t window = stream.window * stream.aggregators.size() * kAssumedShards;
-  fixed_.receive_buffer_bytes =
-      udp->reserve_buffers(config.receive_buffer_bytes != 0 ? config.receive_buffer_bytes
-                                                            : buffer_for(window, datagram));
-  stream.in_flight = packets_that_fit(fixed_.receive_buffer_bytes, datagram);
   stream.instance = random_instance();
+  Carrier carrier = make_carrier(config, stream.instance);
+  stream.mtu = carrier.mtu;
+  stream.in_flight = carrier.in_flight;
   if (stream.key) stream.entropy = keys::random_secret();
   const Time start = now();
   stream.connect_deadline = start + config.connect_timeout;
   fixed_.mtu = stream.mtu;
   fixed_.in_flight = stream.in_flight;
+  fixed_.receive_buffer_bytes = carrier.receive_buffer_bytes;
 
-  transport_ = std::move(udp);
+  transport_ = std::move(carrier.transport);
   if (config.transmit_loss > 0 || config.receive_loss > 0) {
     transport_ = std::make_unique<LossyTransport>(std::move(transport_), config.transmit_loss,
                                                   config.receive_loss, config.loss_seed);

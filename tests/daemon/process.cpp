@@ -36,9 +36,10 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(path_);
 }
 
-DaemonProcess::DaemonProcess(const std::vector<std::string>& arguments, const std::string& log)
+Process::Process(const std::string& program, const std::vector<std::string>& arguments,
+                 const std::string& log)
     : log_path_(log) {
-  std::vector<std::string> words{NATAGG_AGGREGATOR};
+  std::vector<std::string> words{program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -57,17 +58,17 @@ DaemonProcess::DaemonProcess(const std::vector<std::string>& arguments, const st
   if (pid_ < 0) throw std::runtime_error("fork");
 }
 
-DaemonProcess::~DaemonProcess() {
+Process::~Process() {
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
-void DaemonProcess::signal(int number) const {
+void Process::signal(int number) const {
   kill(pid_, number);
 }
 
-int DaemonProcess::wait(std::chrono::seconds patience) {
+int Process::wait(std::chrono::seconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   do {
     int status = 0;
@@ -80,7 +81,7 @@ int DaemonProcess::wait(std::chrono::seconds patience) {
   return -1;
 }
 
-bool DaemonProcess::logged(const std::string& text, std::chrono::seconds patience) const {
+bool Process::logged(const std::string& text, std::chrono::seconds patience) const {
   const auto end = std::chrono::steady_clock::now() + patience;
   do {
     if (log().find(text) != std::string::npos) return true;
@@ -89,7 +90,7 @@ bool DaemonProcess::logged(const std::string& text, std::chrono::seconds patienc
   return false;
 }
 
-std::string DaemonProcess::log() const {
+std::string Process::log() const {
   std::ifstream stream(log_path_);
   std::stringstream text;
   text << stream.rdbuf();

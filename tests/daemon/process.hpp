@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// Runs the real daemon as a child process, for tests.
+// Runs the real daemon, and other programs, as child processes, for tests.
 #pragma once
 
 #include <sys/types.h>
@@ -27,15 +27,16 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-class DaemonProcess {
+class Process {
  public:
-  /// Starts NATAGG_AGGREGATOR with `arguments`; its output goes to the file `log`, in
-  /// whose directory EAL leaves its files.
-  DaemonProcess(const std::vector<std::string>& arguments, const std::string& log);
+  /// Starts `program` with `arguments`; its output goes to the file `log`, in whose directory EAL
+  /// leaves its files.
+  Process(const std::string& program, const std::vector<std::string>& arguments,
+          const std::string& log);
   /// Kills it if it still runs.
-  ~DaemonProcess();
-  DaemonProcess(const DaemonProcess&) = delete;
-  DaemonProcess& operator=(const DaemonProcess&) = delete;
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
 
   void signal(int number) const;
   /// Its exit status; 128 + the signal's number when one ended it; -1 when it still runs after
@@ -49,6 +50,13 @@ class DaemonProcess {
  private:
   std::string log_path_;
   pid_t pid_ = -1;
+};
+
+/// NATAGG_AGGREGATOR.
+class DaemonProcess : public Process {
+ public:
+  DaemonProcess(const std::vector<std::string>& arguments, const std::string& log)
+      : Process(NATAGG_AGGREGATOR, arguments, log) {}
 };
 
 /// EAL of this process, or of one that it turns into, leaves its files there.

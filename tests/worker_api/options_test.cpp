@@ -16,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "support/loopback_aggregator.hpp"
@@ -90,6 +91,38 @@ TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
             std::string::npos);
 }
 
+TEST(Options, TransportIsUdpOrTheSocketOfAMemif) {
+  using O = natagg_options;
+  for (const char* good : {"", "udp", "memif:/x", "memif:/run/natagg/memif.sock,id=7"}) {
+    EXPECT_EQ(refusal([&](O& o) { o.transport = good; }), "accepted") << good;
+  }
+  EXPECT_EQ(refusal([](O& o) { o.transport = "tcp"; }),
+            "transport: \"tcp\" is neither udp nor memif:PATH[,id=N]");
+  EXPECT_EQ(refusal([](O& o) { o.transport = "memif:"; }),
+            "transport: \"memif:\" names no socket, such as memif:/run/natagg/memif.sock,id=0");
+  EXPECT_EQ(refusal([](O& o) { o.transport = "memif:/x,id=z"; }),
+            "transport: \"memif:/x,id=z\" has no number for an id");
+  EXPECT_EQ(refusal([](O& o) {
+              o.transport = "memif:/x";
+              o.local = "eth0";
+            }),
+            "local: \"eth0\" is no IPv4 address, and memif has no interface");
+}
+
+TEST(OptionEffects, AMemifThatNobodyServesIsNamedInTheError) {
+  try {
+    const Worker worker({.aggregators = "10.0.0.1",
+                         .connect_timeout = milliseconds(50),
+                         .transport = "memif:/no/such/socket"});
+    FAIL() << "connected";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), NATAGG_TIMED_OUT);
+    EXPECT_NE(std::string_view(error.what()).find("No such file or directory"),
+              std::string_view::npos)
+        << error.what();
+  }
+}
+
 TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   const Options cpp;
   natagg_options c{};
@@ -114,6 +147,8 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(c.loss_seed, cpp.loss_seed);
   EXPECT_EQ(c.key_file, nullptr);
   EXPECT_EQ(cpp.key_file, "");
+  EXPECT_EQ(c.transport, nullptr);
+  EXPECT_EQ(cpp.transport, "");
   EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
   EXPECT_EQ(c.straggler_deadline_ms, 0U);
   EXPECT_EQ(c.quorum, cpp.quorum);

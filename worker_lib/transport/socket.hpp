@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "proto/endpoint.hpp"
@@ -28,6 +29,13 @@ class FileDescriptor {
   }
 
   [[nodiscard]] int get() const { return fd_; }
+
+  /// Makes an eventfd unreadable.
+  void reset_event() const {
+    std::uint64_t count = 0;
+    // When it is 0 already, nothing is lost.
+    [[maybe_unused]] const ssize_t size = ::read(fd_, &count, sizeof count);
+  }
 
  private:
   int fd_ = -1;

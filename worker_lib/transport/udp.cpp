@@ -171,11 +171,7 @@ void UdpTransport::wait(Time nanoseconds) {
   const timespec timeout{.tv_sec = static_cast<time_t>(bounded / second),
                          .tv_nsec = static_cast<long>(bounded % second)};
   if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) <= 0) return;
-  if (polled_.front().revents != 0) {
-    std::uint64_t count = 0;
-    // Only resets the counter; when it is 0 already, nothing is lost.
-    [[maybe_unused]] const ssize_t size = ::read(wake_.get(), &count, sizeof count);
-  }
+  if (polled_.front().revents != 0) wake_.reset_event();
 }
 
 void UdpTransport::wake() {

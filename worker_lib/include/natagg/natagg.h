@@ -168,6 +168,12 @@ typedef struct natagg_options {
    * Counted in steps of the aggregator's 10 ms. All ranks [0] */
   uint32_t straggler_deadline_ms;
   uint32_t quorum;  /* ranks that a partial result has at least; 0: more than half. All ranks [0] */
+
+  /* How packets travel: NULL, "" or "udp" by UDP sockets; "memif:PATH[,id=N]" through memory shared
+   * with an aggregator of this host, whose device net_memif with role=server, id=N [0] and
+   * socket=PATH serves this worker alone. Then `local` is an address or nothing, multicast is not
+   * used, and natagg_connect() waits for an aggregator that is not there yet. [NULL] */
+  const char* transport;
 } natagg_options;
 
 /* What a worker has done. Counts are since natagg_connect(). */

@@ -75,6 +75,7 @@ struct Options {
   std::string key_file = {};
   std::chrono::duration<std::uint32_t, std::milli> straggler_deadline{0};
   std::uint32_t quorum = 0;
+  std::string transport = {};
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -207,6 +208,7 @@ inline Worker::Worker(const Options& options) {
   c.key_file = options.key_file.c_str();
   c.straggler_deadline_ms = options.straggler_deadline.count();
   c.quorum = options.quorum;
+  c.transport = options.transport.c_str();
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
