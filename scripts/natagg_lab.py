@@ -112,12 +112,15 @@ class Aggregator:
         self.host = host
         self.address = host.address
         self.process = None
+        self.memif_socket = None
         self._starts = 0
 
-    def start(self, shards=1, **options):
-        """`options` are the daemon's own."""
+    def start(self, shards=1, memifs=0, **options):
+        """`options` are the daemon's own. With `memifs`, it serves so many workers beside it through
+        memory alone, by devices of those numbers from 0 on `memif_socket`."""
         self._starts += 1
         name = f"{self.host.name}.{self._starts}"
+        self.memif_socket = self._lab.scratch / f"{name}.memif"
         ready = self._lab.scratch / f"{name}.ready"
         options = {"address": self.address, "idle": "polite", "ready_file": ready,
                    **options}
@@ -125,7 +128,8 @@ class Aggregator:
         runtime = f"{name}.run"
         (self._lab.scratch / runtime).mkdir()
         self.process = self.host.start(
-            [self._lab.daemon, *self._eal_arguments(shards, name), "--",
+            [self._lab.daemon, *self._eal_arguments(shards, name),
+             *(self._memif_arguments(memifs) if memifs else self._kernel_arguments(shards)), "--",
              *(f"--{key}={value}" for key, value in options.items())],
             self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": runtime})
         wait_until(lambda: ready.exists() or not self.process.running(), self.READY_LIMIT,
@@ -134,7 +138,21 @@ class Aggregator:
             raise LabError(f"{name} has ended at start:\n{self.process.text()}")
         return self
 
-    def _eal_arguments(self, shards, name):
+    @staticmethod
+    def _eal_arguments(shards, name):
+        cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
+        lcores = ",".join(f"{shard}@({cpus})" for shard in range(shards))
+        return ["--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--file-prefix", name,
+                "--lcores", lcores]
+
+    def _memif_arguments(self, memifs):
+        arguments = []
+        for number in range(memifs):
+            arguments += ["--vdev", f"net_memif{number},id={number},role=server,socket-abstract=no,"
+                                    f"socket={self.memif_socket}"]
+        return arguments
+
+    def _kernel_arguments(self, shards):
         # A ring's frames hold the MTU and what the kernel puts before it; blocks are whole pages and
         # whole frames. The kernel locks the rings, one to receive and one to send for each queue.
         frame, block = (2048, 4096) if self._lab.mtu <= 1500 else (9216, 36864)
@@ -144,10 +162,7 @@ class Aggregator:
         # Without the bypass, what is sent goes through the queue that limits the link.
         device = (f"net_af_packet0,iface=eth0,qpairs={shards},framesz={frame},blocksz={block},"
                   f"framecnt={frames},qdisc_bypass={0 if self._lab.aggregator_link.rate else 1}")
-        cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
-        lcores = ",".join(f"{shard}@({cpus})" for shard in range(shards))
-        return ["--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--file-prefix", name,
-                "--lcores", lcores, "--vdev", device]
+        return ["--vdev", device]
 
     def kill(self):
         """As a machine dies."""

@@ -41,7 +41,7 @@ def bench(*arguments, status=0):
 
 class Bench(unittest.TestCase):
     def test_checks_and_measures_each_library_at_each_point(self):
-        backends = ["natagg", "gloo", "udp"] if GLOO else ["natagg", "udp"]
+        backends = ["natagg", "natagg-memif", *(["gloo"] if GLOO else []), "udp"]
         done = bench("--worlds", "2", "--sizes", "1v,100KB", "--mtu", "9000", "--format", "json",
                      "--backends", ",".join(backends))
         self.assertEqual(done.stderr, "", "a pipe is no terminal")

@@ -125,7 +125,7 @@ class MemifTest : public ::testing::Test {
 
 TEST_F(MemifTest, CarriesDatagramsOfEverySizeManyTimesRoundTheRings) {
   connect();
-  EXPECT_EQ(server_->init().id, 3U);
+  EXPECT_EQ(std::uint32_t{server_->init().id}, 3U);
   // Ring numbers have 16 bits and wrap too.
   const unsigned rounds = 66'000;
   for (unsigned i = 0; i < rounds; ++i) {

@@ -88,7 +88,7 @@ class Natagg:
         del variant
         before = [aggregator.host.received_packets() for aggregator in lab.aggregators]
         for aggregator in lab.aggregators:
-            aggregator.start(settings.shards, idle=settings.idle)
+            aggregator.start(settings.shards, idle=settings.idle, **self._devices(lab))
         watch = [aggregator.process.pid for aggregator in lab.aggregators]
         pool = ",".join(aggregator.address for aggregator in lab.aggregators)
         window = ["--window", settings.window] if settings.window else []
@@ -96,7 +96,8 @@ class Natagg:
             reports = _reports([
                 host.start([lab.build / "tools/bench/natagg-bench-rank-natagg",
                             "--aggregators", pool, "--rank", rank, "--world", len(lab.workers),
-                            *window, *_rank_arguments(point, settings, scratch, watch)],
+                            *self._transport(lab, rank), *window,
+                            *_rank_arguments(point, settings, scratch, watch)],
                            scratch / f"natagg{rank}.log")
                 for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,
                 scratch)
@@ -106,6 +107,16 @@ class Natagg:
         if len({report["after"]["checksum"] for report in reports}) != 1:
             raise RunFailed("check failed: the ranks have different results")
         return reports, counters
+
+    def _devices(self, lab):
+        """The daemon's, as Aggregator.start() takes them."""
+        del lab
+        return {}
+
+    def _transport(self, lab, rank):
+        """The rank's arguments."""
+        del lab, rank
+        return []
 
     @staticmethod
     def _stop(aggregator, packets_before):
@@ -117,6 +128,23 @@ class Natagg:
             return {**counters, "missed": max(packets - counters.get("rx_frames", 0), 0)}
         except LabError as error:
             raise RunFailed(str(error).splitlines()[0]) from None
+
+
+class NataggMemif(Natagg):
+    """All ranks beside the aggregator, which they share memory with. There are no links at all."""
+
+    name = "natagg-memif"
+    label = "natagg, shared memory"
+    variants = ("memif",)
+
+    def applies(self, point):
+        return point.network.worker_link.free and point.network.aggregators == 1
+
+    def _devices(self, lab):
+        return {"memifs": len(lab.workers)}
+
+    def _transport(self, lab, rank):
+        return ["--transport", f"memif:{lab.aggregators[0].memif_socket},id={rank}"]
 
 
 class Gloo:
@@ -240,6 +268,6 @@ class Udp:
 
 
 BACKENDS = {backend.name: backend for backend in
-            (Natagg(), Gloo(), MpiTcp(), MpiShm(), Udp())}
+            (Natagg(), NataggMemif(), Gloo(), MpiTcp(), MpiShm(), Udp())}
 
 

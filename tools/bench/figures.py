@@ -82,7 +82,7 @@ def figures(point, backend, reports, counters):
         wire = max(result["sent_bytes_per_operation"], result["received_bytes_per_operation"])
         result["link_share"] = wire * 8 / median / point.network.rate
         result["payload_share"] = _payload_share(point, backend, reports, median)
-    if backend == "natagg":
+    if backend.startswith("natagg"):
         last = reports[0]["after"]
         result |= {name: _grown(reports, name) for name in
                    ("data_packets", "result_packets", "multicast_results", "duplicate_results",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// natagg-bench-rank-natagg: natagg, over its default transport.
+// natagg-bench-rank-natagg: natagg.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -151,6 +151,7 @@ int main(int argc, char** argv) {
       ("aggregators", po::value(&worker.aggregators)->required(), "the pool")(
           "no-multicast", po::bool_switch(&no_multicast), "receive every result by unicast")(
           "rank", po::value(&worker.rank)->required(), "of this process")(
+          "transport", po::value(&worker.transport), "udp or memif:path,id=n")(
           "values", po::value(&worker.values_per_packet),
           "a packet; 0: the most that the path carries")(
           "window", po::value(&worker.window)->default_value(worker.window),

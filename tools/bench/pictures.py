@@ -11,6 +11,7 @@ from tables import best, key, measured, network_text
 
 _LOOKS = {  # colour, dashes, name
     "natagg": ("#00745a", "", "natagg"),
+    "natagg-memif": ("#00745a", "5 4", "natagg, shared memory (no network)"),
     "gloo": ("#c2410c", "", "Gloo"),
     "mpi-tcp": ("#2f5fa8", "", "Open MPI, TCP"),
     "mpi-shm": ("#6b7280", "5 4", "Open MPI, shared memory (no network)"),

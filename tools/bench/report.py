@@ -39,7 +39,7 @@ _BOTH = _sizes("10MB,100MB")
 
 SUITES = (
     Suite(tuple(Network(world, mtu=9000) for world in (4, 8, 2, 16, 1)),
-          _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, "mpi-shm", "udp"),
+          _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, "natagg-memif", "mpi-shm", "udp"),
           {"seconds": 0.5, "least": 5, "limit": 30}, 0.5),
     Suite((Network(8, mtu=1500, rate=200e6),), _BOTH, LIBRARIES, _SLOW, 0.74),
     Suite((Network(8, mtu=1500, rate=200e6, aggregators=8),), _BOTH, ("natagg",), _SLOW, 0.78),

@@ -54,7 +54,8 @@ def row(result, best_one):
             f"{result['bandwidth_MBps']:.4g}", _percent(result, "link_share"),
             _percent(result, "payload_share"), seconds_text(result["slowest_s"]),
             f"{result['worker_cpu_ns_per_byte']:.3g}",
-            f"{result['aggregator_cpu_ns_per_byte']:.3g}" if result["backend"] == "natagg" else "",
+            f"{result['aggregator_cpu_ns_per_byte']:.3g}"
+            if result["backend"].startswith("natagg") else "",
             str(result["retransmissions"]), str(result.get("aggregator_missed", "")),
             f"{result['foreign_load'] * 100:.0f} %" + (" noisy" if result["noisy"] else ""))
 
