@@ -160,7 +160,7 @@ TEST_F(WorkersOnMemif, FailWhenOneIsKilledAndFormTheJobAgainWithTheSameDaemon) {
 
 TEST_F(WorkersOnMemif, GoOnWithTheSameBitsWhenTheDaemonIsKilledAndStartedAnew) {
   start_daemon();
-  start_workers({"--count=100000", "--repeat=60", "--check", "--aggregator-timeout=60000"});
+  start_workers({"--count=100000", "--repeat=30", "--check", "--aggregator-timeout=60000"});
   await_results();
   daemon_->signal(SIGKILL);
   daemon_->wait();
