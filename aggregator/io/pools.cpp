@@ -44,7 +44,7 @@ rte_mempool* create(const char* name, std::uint32_t count, std::uint32_t room, i
 
 }  // namespace
 
-Pools::Pools(const PoolNeeds& needs, int socket) {
+Pools::Pools(const PoolNeeds& needs, int socket) : kept_(needs.kept) {
   const std::uint32_t room =
       std::max<std::uint32_t>(RTE_MBUF_DEFAULT_DATAROOM, (needs.frame_bytes + 63) / 64 * 64);
   if (room > UINT16_MAX - RTE_PKTMBUF_HEADROOM) {
@@ -73,8 +73,8 @@ Pools::Pools(const PoolNeeds& needs, int socket) {
 }
 
 Pools::~Pools() {
-  const unsigned in_use =
-      rte_mempool_in_use_count(frames_.get()) + rte_mempool_in_use_count(headers_.get());
+  const unsigned in_use = (kept_ ? 0 : rte_mempool_in_use_count(frames_.get())) +
+                          rte_mempool_in_use_count(headers_.get());
   if (in_use != 0) spdlog::warn("pools: {} buffers were not given back", in_use);
 }
 

@@ -30,6 +30,7 @@ struct PoolNeeds {
   std::uint32_t sent = 0;         // that their transmit queues hold
   std::uint32_t outboxes = 0;     // queues that other lcores send through
   std::uint32_t frame_bytes = 0;  // of the longest frame, as the driver counts it
+  bool kept = false;              // a device does not give back what its queues hold at its end
 };
 
 class Pools {
@@ -37,7 +38,7 @@ class Pools {
   /// On NUMA node `socket`. Takes fewer buffers than needed, with a warning, rather than fail;
   /// throws std::runtime_error with a remedy when there is not even the minimum.
   Pools(const PoolNeeds& needs, int socket);
-  /// Warns of buffers that were not given back.
+  /// Warns of buffers that were not given back but should be.
   ~Pools();
   Pools(const Pools&) = delete;
   Pools& operator=(const Pools&) = delete;
@@ -52,6 +53,7 @@ class Pools {
   };
   using Pool = std::unique_ptr<rte_mempool, Free>;
 
+  bool kept_;
   Pool frames_;
   Pool headers_;
 };

@@ -67,11 +67,19 @@ std::uint32_t buffer_bytes(const rte_eth_dev_info& info, std::uint32_t mtu) {
   const std::uint32_t frame =
       mtu + static_cast<std::uint32_t>(sizeof(EthernetHeader) + sizeof(VlanTag)) + kCrc;
   std::uint32_t bytes = std::max(frame, info.min_rx_bufsize);
+  if (info.driver_name == std::string_view{"net_af_xdp"}) {
+    bytes = std::max(bytes, frame + kXdpHeadroom);
+  }
   if (info.driver_name == std::string_view{"net_af_packet"}) {
     const rte_devargs* arguments = rte_dev_devargs(info.device);
     bytes = std::max(bytes, af_packet_frame_size(arguments != nullptr ? arguments->args : ""));
   }
   return bytes;
+}
+
+/// Of a buffer, with all that is around it.
+std::uint32_t object_bytes(const rte_mempool* pool) {
+  return pool->header_size + pool->elt_size + pool->trailer_size;
 }
 
 }  // namespace
@@ -111,6 +119,7 @@ void Port::configure(std::uint32_t wanted_mtu) {
           "rte_eth_dev_adjust_nb_rx_tx_desc", name_);
 
   shared_memory_ = is_shared_memory(info.driver_name);
+  keeps_buffers_ = keeps_buffers(info.driver_name);
   tx_offload_ = {.ip_checksum = (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0,
                  .udp_checksum = (conf.txmode.offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0,
                  .no_udp_checksum = shared_memory_};
@@ -130,6 +139,7 @@ void Port::add_needs(PoolNeeds& needs) const {
     needs.received += std::uint32_t{queues_} * rx_descriptors_;
     needs.sent += std::uint32_t{queues_} * tx_descriptors_;
   }
+  needs.kept = needs.kept || keeps_buffers_;
   if (lcores_ > queues_) needs.outboxes += queues_;
   needs.frame_bytes = std::max(needs.frame_bytes, buffer_bytes_);
 }
@@ -150,6 +160,12 @@ void Port::set_up_queues(rte_mempool* frames) const {
   rx.offloads = kRxChecksums & info.rx_offload_capa & info.rx_queue_offload_capa;
   rte_eth_txconf tx = info.default_txconf;
   tx.offloads = kTxWanted & info.tx_offload_capa & info.tx_queue_offload_capa;
+  if (info.driver_name == std::string_view{"net_af_xdp"} && object_bytes(frames) > kXdpPage) {
+    throw std::runtime_error(
+        fmt::format("{}: net_af_xdp cannot share the buffers of {} bytes that a device beside it "
+                    "needs; give one of the two a daemon of its own",
+                    name_, object_bytes(frames)));
+  }
   const auto socket = static_cast<unsigned>(socket_);
   for (std::uint16_t queue = 0; queue < queues_; ++queue) {
     const std::string object = fmt::format("{} queue {}", name_, queue);

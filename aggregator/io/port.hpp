@@ -74,6 +74,7 @@ class Port {
   bool tx_chains_ = false;
   bool partial_checksums_ = false;
   bool shared_memory_ = false;
+  bool keeps_buffers_ = false;
 };
 
 }  // namespace natagg::aggregator::io

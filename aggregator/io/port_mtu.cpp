@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -39,7 +40,26 @@ bool is_virtual(const rte_eth_dev_info& info) {
   return std::string_view{rte_bus_name(rte_dev_bus(info.device))} == "vdev";
 }
 
-void check_frame_room(const rte_eth_dev_info& info, const std::string& name, std::uint32_t mtu) {
+void check_frame_room(const rte_eth_dev_info& info, const std::string& name, std::uint32_t mtu,
+                      std::uint32_t kernel_mtu) {
+  // The kernel lets no XDP program into an interface whose own MTU is larger than a page allows.
+  if (info.driver_name == std::string_view{"net_af_xdp"} &&
+      std::max(mtu, kernel_mtu) > kXdpMaxMtu) {
+    throw std::runtime_error(fmt::format(
+        "{}: MTU {} is more than the {} that net_af_xdp carries; lower the interface's (ip link "
+        "set) and the option mtu, or use net_af_packet",
+        name, std::max(mtu, kernel_mtu), kXdpMaxMtu));
+  }
+  if (info.driver_name == std::string_view{"net_tap"}) {
+    constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN;
+    const std::uint32_t most = info.max_rx_pktlen - kAround;
+    if (mtu > most) {
+      throw std::runtime_error(
+          fmt::format("{}: MTU {} is more than the {} of DPDK's net_tap; use net_af_packet on an "
+                      "interface of the kernel",
+                      name, mtu, most));
+    }
+  }
   if (info.driver_name != std::string_view{"net_af_packet"}) return;
   const rte_devargs* arguments = rte_dev_devargs(info.device);
   const std::uint32_t size = af_packet_frame_size(arguments != nullptr ? arguments->args : "");
@@ -68,7 +88,7 @@ MtuPlan plan_mtu(std::uint16_t port, const rte_eth_dev_info& info, const std::st
     if (wanted == 0) plan.mtu = kSharedMemoryMtu;
     return plan;
   }
-  check_frame_room(info, name, plan.mtu);
+  check_frame_room(info, name, plan.mtu, kernel.value_or(0));
   if (kernel) {
     plan.set = plan.mtu > *kernel;
     return plan;

@@ -23,6 +23,10 @@ bool is_shared_memory(std::string_view driver) {
   return driver == "net_memif";
 }
 
+bool keeps_buffers(std::string_view driver) {
+  return driver == "net_af_xdp";
+}
+
 bool spreads_over_all_queues(std::string_view driver) {
   return driver == "net_af_packet" || driver == "net_af_xdp";
 }

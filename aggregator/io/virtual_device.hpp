@@ -23,6 +23,18 @@ namespace natagg::aggregator::io {
 /// each must be polled.
 [[nodiscard]] bool spreads_over_all_queues(std::string_view driver);
 
+/// What its rings hold when it is closed is not given back to the pool.
+[[nodiscard]] bool keeps_buffers(std::string_view driver);
+
+/// Of a page, which is the most that net_af_xdp's buffers have with all that is around them.
+inline constexpr std::uint32_t kXdpPage = 4096;
+
+/// That the kernel leaves free before a frame in such a buffer.
+inline constexpr std::uint32_t kXdpHeadroom = 256;
+
+/// What then is left, in our buffers.
+inline constexpr std::uint32_t kXdpMaxMtu = 3360;
+
 /// "2048" of key "framesz" in "iface=veth0,framesz=2048".
 [[nodiscard]] std::optional<std::uint32_t> device_argument(std::string_view arguments,
                                                            std::string_view key);

@@ -56,6 +56,12 @@ TEST(VirtualDevice, OnlyDevicesOfTheKernelLeaveChecksumsPartial) {
   EXPECT_FALSE(leaves_checksums_partial("mlx5_pci"));
 }
 
+TEST(VirtualDevice, OnlyAfXdpKeepsItsBuffers) {
+  EXPECT_TRUE(keeps_buffers("net_af_xdp"));
+  EXPECT_FALSE(keeps_buffers("net_af_packet"));
+  EXPECT_FALSE(keeps_buffers("net_tap"));
+}
+
 TEST(Counters, HaveNamesOfTheirOwnThatTelemetryTakes) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < Published::kSize; ++i) {
