@@ -115,9 +115,10 @@ class Aggregator:
         self.memif_socket = None
         self._starts = 0
 
-    def start(self, shards=1, memifs=0, **options):
+    def start(self, shards=1, memifs=0, driver="net_af_packet", **options):
         """`options` are the daemon's own. With `memifs`, it serves so many workers beside it through
-        memory alone, by devices of those numbers from 0 on `memif_socket`."""
+        memory alone, by devices of those numbers from 0 on `memif_socket`. `driver` is what takes
+        the host's interface; net_tap makes one of its own, which is bridged to it."""
         self._starts += 1
         name = f"{self.host.name}.{self._starts}"
         self.memif_socket = self._lab.scratch / f"{name}.memif"
@@ -129,13 +130,16 @@ class Aggregator:
         (self._lab.scratch / runtime).mkdir()
         self.process = self.host.start(
             [self._lab.daemon, *self._eal_arguments(shards, name),
-             *(self._memif_arguments(memifs) if memifs else self._kernel_arguments(shards)), "--",
+             *(self._memif_arguments(memifs) if memifs else self._kernel_arguments(driver, shards)),
+             "--",
              *(f"--{key}={value}" for key, value in options.items())],
             self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": runtime})
         wait_until(lambda: ready.exists() or not self.process.running(), self.READY_LIMIT,
                    f"{name} to be ready", self.process)
         if not self.process.running():
             raise LabError(f"{name} has ended at start:\n{self.process.text()}")
+        if driver == "net_tap":
+            self._lab.bridge_tap(self.host)
         return self
 
     @staticmethod
@@ -152,7 +156,11 @@ class Aggregator:
                                     f"socket={self.memif_socket}"]
         return arguments
 
-    def _kernel_arguments(self, shards):
+    def _kernel_arguments(self, driver, shards):
+        if driver == "net_af_xdp":
+            return ["--vdev", "net_af_xdp0,iface=eth0"]
+        if driver == "net_tap":
+            return ["--vdev", "net_tap0,iface=tap0"]
         # A ring's frames hold the MTU and what the kernel puts before it; blocks are whole pages and
         # whole frames. The kernel locks the rings, one to receive and one to send for each queue.
         frame, block = (2048, 4096) if self._lab.mtu <= 1500 else (9216, 36864)
@@ -242,6 +250,17 @@ class Lab:
             self._plug(host, self.worker_link)
         for aggregator in self.aggregators:
             self._plug(aggregator.host, self.aggregator_link)
+
+    def bridge_tap(self, host):
+        """Joins tap0 to the host's cable. The bridge outlives the tap's daemon."""
+        quiet = f"mtu {self.mtu} addrgenmode none"
+        if host.run("ip", "link", "show", "tap-bridge")[0] != 0:
+            self._ip(host.namespace, ["link add tap-bridge type bridge stp_state 0 forward_delay 0",
+                                      f"link set tap-bridge {quiet} up",
+                                      "link set eth0 master tap-bridge"])
+        # DPDK's end has the address that the kernel's end comes with.
+        self._ip(host.namespace, ["link set tap0 address 02:00:00:00:00:01",
+                                  f"link set tap0 {quiet} master tap-bridge up"])
 
     def _plug(self, host, link):
         if link.free:
