@@ -139,11 +139,46 @@ class Compressor {
         (!kStochastic || Isa::all_meet32(not_sum, kCoarse))) [[likely]] {
       Isa::store_bytes(out, packed, Isa::pack(pattern));
     } else {
-      unusual_batch(in, out, random[0], random[1], random[2], random[3], element);
+      zeros_batch(in, out, random[0], random[1], random[2], random[3], element);
     }
   }
 
-  /// A batch in which some lane does not round to codes 1 to 59, or is undecided.
+  /// A batch in which lanes are zero and all others round to codes 1 to 59, as in every second
+  /// gradient.
+  [[gnu::noinline]] void zeros_batch(const Element* in, std::uint8_t* out, Vector random0,
+                                     Vector random1, Vector random2, Vector random3,
+                                     std::uint64_t element) {
+    const Vector none = Isa::broadcast32(0);
+    const Vector random[kBatch] = {random0, random1, random2, random3};
+    Vector checked[kBatch];
+    Vector signs[kBatch];
+    Vector sums[kBatch];
+    Vector not_code[kBatch];
+    std::uint64_t zeros = 0;
+#pragma GCC unroll 4
+    for (int j = 0; j < kBatch; ++j) {
+      const Vector pattern = Source::load(in + j * Isa::kLanes);
+      const Vector magnitude = Isa::and_(pattern, Isa::broadcast32(0x7FFFFFFF));
+      const Mask zero = Isa::equal32(magnitude, none);
+      const Vector not_offset = Isa::sub32(Isa::broadcast32(lowest_ - 1), magnitude);
+      const Vector not_sum = Isa::sub32(not_offset, random[j]);
+      const Vector code = Isa::template shift_right_signed32<kFraction>(not_sum);
+      // A zero passes both checks.
+      checked[j] = Isa::select(zero, Isa::broadcast32(~std::uint32_t{1}), code);
+      sums[j] = Isa::select(zero, Isa::broadcast32(kCoarse), not_sum);
+      not_code[j] = Isa::select(zero, Isa::broadcast32(~std::uint32_t{nat8::kZero}), code);
+      signs[j] = Isa::select(zero, none, pattern);
+      zeros += static_cast<std::uint64_t>(__builtin_popcount(Isa::bits(zero)));
+    }
+    if (!Isa::template all_within8<~(nat8::kMaxCode - 1), ~1>(Isa::pack(checked)) ||
+        (kStochastic && !Isa::all_meet32(sums, kCoarse))) {
+      return unusual_batch(in, out, random0, random1, random2, random3, element);
+    }
+    Isa::store_bytes(out, Isa::pack(not_code), Isa::pack(signs));
+    tally_.zeros += zeros;
+  }
+
+  /// A batch in which some lane is neither zero nor rounds to codes 1 to 59, or is undecided.
   [[gnu::noinline]] void unusual_batch(const Element* in, std::uint8_t* out, Vector random0,
                                        Vector random1, Vector random2, Vector random3,
                                        std::uint64_t element) {

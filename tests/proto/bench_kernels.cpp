@@ -30,7 +30,14 @@ constexpr std::size_t kWindow = 256;  // slots
 /// Inputs and outputs of every kernel, `count` values each.
 struct Buffers {
   explicit Buffers(std::size_t n)
-      : count(n), floats(n), bytes(n), slots(n), out_bytes(n), out_floats(n) {
+      : count(n),
+        floats(n),
+        bytes(n),
+        slots(n),
+        gaps(n),
+        slot_gaps(n),
+        out_bytes(n),
+        out_floats(n) {
     // One block of random values, repeated: filling memory must not take longer than reading it.
     std::mt19937_64 random(1);
     std::normal_distribution<float> normal(0, 1e-3F);
@@ -40,11 +47,16 @@ struct Buffers {
       bytes[i] = static_cast<std::uint8_t>((20 + random() % 24) | (random() % 2 << 7));
       slots[i] =
           static_cast<std::int64_t>(random() >> (8 + random() % 24)) * (random() % 2 == 0 ? 1 : -1);
+      const bool zero = random() % 2 == 0;
+      gaps[i] = zero ? 0 : floats[i];
+      slot_gaps[i] = zero ? 0 : slots[i];
     }
     for (std::size_t i = block; i < n; ++i) {
       floats[i] = floats[i - block];
       bytes[i] = bytes[i - block];
       slots[i] = slots[i - block];
+      gaps[i] = gaps[i - block];
+      slot_gaps[i] = slot_gaps[i - block];
     }
   }
 
@@ -52,6 +64,8 @@ struct Buffers {
   std::vector<float> floats;
   std::vector<std::uint8_t> bytes;
   std::vector<std::int64_t> slots;
+  std::vector<float> gaps;  // every second one is zero, as behind rectifiers
+  std::vector<std::int64_t> slot_gaps;
   std::vector<std::uint8_t> out_bytes;
   std::vector<float> out_floats;
 };
@@ -89,6 +103,16 @@ void recompress(const Kernels& kernels, const proto::RoundingKey& key, Buffers& 
   kernels.recompress(b.slots.data(), b.out_bytes.data(), b.count, 0, key, tally);
 }
 
+void encode_gaps(const Kernels& kernels, const proto::RoundingKey& key, Buffers& b) {
+  nat8::Tally tally;
+  kernels.encode_f32(b.gaps.data(), b.out_bytes.data(), b.count, 0, key, 0, tally);
+}
+
+void recompress_gaps(const Kernels& kernels, const proto::RoundingKey& key, Buffers& b) {
+  nat8::Tally tally;
+  kernels.recompress(b.slot_gaps.data(), b.out_bytes.data(), b.count, 0, key, tally);
+}
+
 /// All that an aggregator computes for a slot: every worker's packet checked and added, and the
 /// sum compressed. A value here is one of the result's.
 void slot_life(const Kernels& kernels, const proto::RoundingKey& key, Buffers& b) {
@@ -114,6 +138,8 @@ const Task kTasks[] = {
     {"scan", false, 1, 0, scan},
     {"accumulate", false, 9, 8, accumulate},
     {"recompress", true, 8, 1, recompress},
+    {"encode-0s", true, 4, 1, encode_gaps},
+    {"recompress-0s", true, 8, 1, recompress_gaps},
     {"slot-life-8", true, kWorkers, 1, slot_life},
 };
 
@@ -235,13 +261,13 @@ void print(const BestReporter& best, const char* place) {
   const double copy = best.best(std::string("memcpy/") + place);
   std::printf("\n%s: read %.1f, write %.1f, memcpy %.1f GB/s\n", place, read / 1e9, write / 1e9,
               copy / 1e9);
-  std::printf("%-8s %-12s %10s %10s %8s   %9s %9s %9s\n", "kernels", "task", "stochastic",
+  std::printf("%-8s %-13s %10s %10s %8s   %9s %9s %9s\n", "kernels", "task", "stochastic",
               "nearest", "cost", "of read", "of write", "of memcpy");
   for (const Kernels& kernels : all_kernels()) {
     for (const Task& task : kTasks) {
       const double rate = best.best(full_name(kernels, task, place, false));
       if (rate == 0) continue;
-      std::printf("%-8s %-12s %7.2f G/s", kernels.name.data(), task.name, rate / 1e9);
+      std::printf("%-8s %-13s %7.2f G/s", kernels.name.data(), task.name, rate / 1e9);
       if (task.rounds) {
         const double nearest = best.best(full_name(kernels, task, place, true));
         std::printf(" %6.2f G/s %7.1f%%", nearest / 1e9, 100 * (nearest / rate - 1));
