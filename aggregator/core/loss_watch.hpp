@@ -24,7 +24,8 @@ struct Lost {
 class LossWatch {
  public:
   /// Throws std::bad_alloc.
-  LossWatch(std::uint16_t world, std::uint32_t first_sequence) : checked_(world, first_sequence) {}
+  LossWatch(std::uint16_t world, std::uint32_t first_sequence)
+      : checked_(world, first_sequence), marked_(world, first_sequence) {}
 
   /// `rank` has contributed to chunk `sequence`, of a slot that is open or just finished. Tells of
   /// each lost chunk once.
@@ -35,8 +36,13 @@ class LossWatch {
   /// first lost chunks.
   [[nodiscard]] std::optional<Lost> repeated(const SlotTable& slots, std::uint16_t rank) const;
 
+  /// The chunk of `rank` met congestion. True when the rank should hear of it: once in a few
+  /// chunks, as it reacts once a round trip only.
+  [[nodiscard]] bool tells_of_congestion(std::uint16_t rank, std::uint32_t sequence);
+
  private:
   std::vector<std::uint32_t> checked_;  // by rank: the chunks before it have come or were told of
+  std::vector<std::uint32_t> marked_;   // by rank: the last chunk whose mark was told of
 };
 
 }  // namespace natagg::aggregator

@@ -49,8 +49,9 @@ class Shard::Impl {
         registry_(config_, kernels_, guard_, counters_, outbox_) {}
 
   std::span<const Outgoing> receive(std::span<const std::byte> datagram, const Peer& source,
-                                    Time now) {
+                                    Time now, bool congested) {
     outbox_.clear();
+    congested_ = congested;
     const Reject reject =
         proto::validate(datagram, guard_.enabled() ? proto::Keys::kSome : proto::Keys::kNone);
     counters_.add(reject);
@@ -278,7 +279,11 @@ class Shard::Impl {
     } else if (watch != nullptr && watch->is_overdue(sequence)) {
       finish_partially(job, session, sequence);
     }
-    send_nack(brought, session.losses().contributed(slots, brought.rank, sequence));
+    const std::optional<Lost> lost = session.losses().contributed(slots, brought.rank, sequence);
+    send_nack(brought, lost);
+    if (congested_ && !lost && session.losses().tells_of_congestion(brought.rank, sequence)) {
+      send_nack(brought, Lost{.first = sequence, .lacking = 0});
+    }
   }
 
   /// Finishes the first chunk that is overdue, in whatever session.
@@ -373,6 +378,7 @@ class Shard::Impl {
   ShardConfig config_;
   const Kernels& kernels_;
   Counters counters_;
+  bool congested_ = false;  // the packet that is being received
   Outbox outbox_;
   Guard guard_;
   Registry registry_;
@@ -384,8 +390,8 @@ Shard::Shard(Shard&&) noexcept = default;
 Shard& Shard::operator=(Shard&&) noexcept = default;
 
 std::span<const Outgoing> Shard::receive(std::span<const std::byte> datagram, const Peer& source,
-                                         Time now) {
-  return impl_->receive(datagram, source, now);
+                                         Time now, bool congested) {
+  return impl_->receive(datagram, source, now, congested);
 }
 
 std::span<const Outgoing> Shard::tick(Time now) {

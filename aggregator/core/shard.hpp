@@ -27,9 +27,11 @@ class Shard {
 
   /// Takes one UDP payload. What must be sent in answer is returned; the spans in it are valid
   /// until the next call of receive() or tick(). Never throws; allocates only when a session
-  /// forms. `datagram` may be any bytes.
+  /// forms. `datagram` may be any bytes. `congested`: its IP packet was marked "congestion
+  /// experienced" (RFC 3168).
   [[nodiscard]] std::span<const Outgoing> receive(std::span<const std::byte> datagram,
-                                                  const Peer& source, Time now);
+                                                  const Peer& source, Time now,
+                                                  bool congested = false);
 
   /// Finds silent members and finishes forming sessions. Call every 10 ms or so; the same rules
   /// hold for what it returns. Call again at once while it returns something.

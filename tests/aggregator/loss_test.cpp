@@ -96,6 +96,15 @@ TEST_F(LossWatchTest, ARankThatRepeatsItselfIsToldAgain) {
   expect_lost(again, 7, 1);
 }
 
+TEST_F(LossWatchTest, MarksOfCongestionAreToldOfOnceInEightChunks) {
+  int told = 0;
+  for (std::uint32_t number = 0; number < 80; ++number) {
+    told += watch.tells_of_congestion(0, kFirst + number) ? 1 : 0;
+  }
+  EXPECT_EQ(told, 9);
+  EXPECT_TRUE(watch.tells_of_congestion(1, kFirst + 79));
+}
+
 TEST_F(LossWatchTest, WhatEveryRankHasSentIsNeverLost) {
   send_without_loss(0, 0, kSlots - 1);
   send_without_loss(1, 0, kSlots - 1);

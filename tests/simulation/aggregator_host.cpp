@@ -66,7 +66,8 @@ void AggregatorHost::take(const Packet& packet, Time now, Network& network) {
   const aggregator::Peer source{.endpoint = packet.from, .link = link_of(packet.from)};
   const aggregator::Counters& counters = shards_[shard].counters();
   const std::uint64_t before = counters[aggregator::Counter::kContributions];
-  const auto outgoing = shards_[shard].receive(packet.datagram, source, clock_.read(now));
+  const auto outgoing =
+      shards_[shard].receive(packet.datagram, source, clock_.read(now), packet.congested);
   if (counters[aggregator::Counter::kContributions] != before) {
     invariants_->contributed(packet.to, packet.from, proto::read_header(packet.datagram));
   }

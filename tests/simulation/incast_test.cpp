@@ -21,6 +21,7 @@ struct Case {
   std::int64_t worker_link = 10 * kGbit;
   std::int64_t aggregator_link = 10 * kGbit;
   std::size_t queue = 1'000;
+  std::size_t mark = SIZE_MAX;
   std::uint16_t values = 1'408;
   std::uint64_t chunks = 300;
   double loss = 0;
@@ -59,7 +60,8 @@ Figures measure(const Case& c) {
   for (const WorkerHost& host : world.workers()) {
     world.network().set_link(host.self().address, {c.worker_link});
   }
-  world.network().set_link(world.aggregator(0).first().address, {c.aggregator_link, c.queue});
+  world.network().set_link(world.aggregator(0).first().address,
+                           {c.aggregator_link, c.queue, c.mark});
   EXPECT_TRUE(world.run_until([&] { return all_ready(world); }, submitted - 1));
   NetworkConfig lossy = scenario.network;
   lossy.loss = c.loss;
@@ -111,6 +113,18 @@ TEST(Incast, WhatOverflowsAShortQueueIsSentAgainByThoseWhoLostItAtOnce) {
       EXPECT_LT(figures.retransmissions, 2 * figures.lost);
       EXPECT_LT(figures.duration, 60 * kMillisecond);  // of which the links take 4 or 8
     }
+  }
+}
+
+TEST(Incast, MarksOfAShortQueueKeepItFromOverflowing) {
+  for (const std::uint64_t seed : {1U, 2U}) {
+    Case c{.world = 16, .queue = 200, .chunks = 600, .seed = seed};
+    const Figures without = measure(c);
+    c.mark = 50;
+    const Figures with = measure(c);
+    EXPECT_LT(with.lost * 3, without.lost * 2);  // the rest: of the first, doubling rounds
+    EXPECT_LT(with.retransmissions, without.retransmissions);
+    EXPECT_GT(with.efficiency, 0.8);
   }
 }
 

@@ -16,6 +16,7 @@ namespace natagg::simulation {
 struct LinkConfig {
   std::int64_t bits_per_second = 0;  // 0: any
   std::size_t queue = 1'000;         // packets that wait in the switch
+  std::size_t mark = SIZE_MAX;       // ... beyond which they are marked
 };
 
 class Link {
@@ -31,19 +32,21 @@ class Link {
     return up_free_;
   }
 
-  /// When a datagram that reaches the switch `now` has reached the host; nothing where it is
-  /// dropped. Packets are taken to be of one size, as most of natagg's are.
-  std::optional<Time> arrive(std::size_t datagram_bytes, Time now) {
+  struct Arrival {
+    Time time;
+    bool marked;
+  };
+
+  /// How a datagram that reaches the switch `now` reaches the host; nothing where it is dropped.
+  /// Packets are taken to be of one size, as most of natagg's are.
+  std::optional<Arrival> arrive(std::size_t datagram_bytes, Time now) {
     const Time takes = duration(datagram_bytes);
     const Time waits = std::max<Time>(down_free_ - now, 0);
-    if (takes > 0 && waits / takes > static_cast<Time>(config_.queue)) return std::nullopt;
-    longest_wait_ = std::max(longest_wait_, waits);
+    const std::size_t queue = takes > 0 ? static_cast<std::size_t>(waits / takes) : 0;
+    if (queue > config_.queue) return std::nullopt;
     down_free_ = std::max(down_free_, now) + takes;
-    return down_free_;
+    return Arrival{down_free_, queue > config_.mark};
   }
-
-  /// The longest time that a packet has waited in the switch.
-  [[nodiscard]] Time longest_wait() const { return longest_wait_; }
 
  private:
   /// Ethernet adds 38 bytes to each IP packet, with preamble and gap; IP and UDP 28.
@@ -57,7 +60,6 @@ class Link {
   LinkConfig config_;
   Time up_free_ = 0;
   Time down_free_ = 0;
-  Time longest_wait_ = 0;
 };
 
 }  // namespace natagg::simulation

@@ -176,6 +176,7 @@ void Network::launch(const proto::Endpoint& from, const proto::Endpoint& to,
   packet.from = from;
   packet.to = to;
   packet.datagram.assign(datagram.begin(), datagram.end());
+  packet.congested = false;
   flights_.push({arrival, order_++, index, !links_.empty()});
 }
 
@@ -198,15 +199,16 @@ std::optional<Packet> Network::take() {
 
 /// Puts the packet on the last link of its way; false where the queue before it is full.
 bool Network::passes_switch(const Flight& flight) {
-  const Packet& packet = packets_[flight.packet];
-  const std::optional<Time> arrival =
+  Packet& packet = packets_[flight.packet];
+  const std::optional<Link::Arrival> arrival =
       links_[packet.to.address].arrive(packet.datagram.size(), flight.arrival);
   if (!arrival) {
     ++stats_.queue_full;
     trace(packet.from, packet.to, packet.datagram, flight.arrival, "finds a full queue");
     return false;
   }
-  flights_.push({*arrival, order_++, flight.packet, false});
+  packet.congested = arrival->marked;
+  flights_.push({arrival->time, order_++, flight.packet, false});
   return true;
 }
 

@@ -45,6 +45,7 @@ struct Packet {
   proto::Endpoint from;
   proto::Endpoint to;  // the receiver, also where the datagram was sent to a group
   std::vector<std::byte> datagram;
+  bool congested = false;  // marked on the way
 };
 
 struct NetworkStats {

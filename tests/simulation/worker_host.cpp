@@ -96,7 +96,7 @@ void WorkerHost::receive(Time now) {
   for (; !inbox_.empty(); inbox_.pop_front()) {
     const Packet& packet = inbox_.front();
     const std::uint64_t before = stream_->stats().result_packets;
-    stream_->receive(packet.datagram, packet.from, clock_.read(now));
+    stream_->receive(packet.datagram, packet.from, clock_.read(now), packet.congested);
     if (stream_->stats().result_packets == before) continue;
     invariants_->answered(packet.from, self_, proto::read_header(packet.datagram));
   }

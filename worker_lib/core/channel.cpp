@@ -353,6 +353,7 @@ void Channel::find_lost_results(std::uint64_t order, Time now) {
 }
 
 void Channel::on_nack(const Header& header, const proto::NackBody& body, Time now) {
+  if (body.lacking.value() == 0) return on_mark(now);
   bool lost = false;
   for (std::uint32_t i = 0; i < proto::kNackChunks; ++i) {
     std::uint64_t number = 0;

@@ -59,6 +59,8 @@ class Channel {
                                                     std::span<const std::uint8_t> ranks, Time now);
   void on_pending(const proto::Header& header, const proto::PendingBody& body);
   void on_nack(const proto::Header& header, const proto::NackBody& body, Time now);
+  /// A packet of either direction met congestion.
+  void on_mark(Time now) { window_.on_mark(now, rtt_.smoothed()); }
 
   /// Sends nothing more until resume().
   void suspend() { suspended_ = true; }

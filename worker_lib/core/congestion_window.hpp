@@ -10,8 +10,8 @@
 // round trip seen. Until one and a half of it nothing much waits anywhere, and the window grows: it
 // doubles each round at first, later by a quarter. Beyond twice the base it shrinks by an eighth,
 // but not below 128 KiB: so little does no harm, and where processes share a core the round trip
-// says little. A loss takes a third, at most once a round trip, since a lost packet among hundreds
-// says little where n ranks clock each other.
+// says little. A loss takes a third and a mark of congestion a fifth, at most once a round trip,
+// since a lost packet among hundreds says little where n ranks clock each other.
 //
 // A round trip holds the wait for the slowest rank, too. Then the others' windows shrink, which
 // costs nothing: they are waiting anyway.
@@ -45,19 +45,26 @@ class CongestionWindow {
     shortest_ = kNever;
   }
 
-  void on_loss(Time now, Time rtt) {
-    slow_start_ = false;
-    if (now - last_reduction_ < rtt) return;
-    last_reduction_ = now;
-    size_ = std::max(std::min(kFloor, limit_), size_ * 0.67);
-  }
+  void on_loss(Time now, Time rtt) { reduce(kLossFactor, now, rtt); }
+
+  /// A queue on the way is filling up, and has marked a packet rather than drop it.
+  void on_mark(Time now, Time rtt) { reduce(kMarkFactor, now, rtt); }
 
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(size_); }
 
  private:
   static constexpr double kInitial = 16;
   static constexpr double kFloor = 4;
+  static constexpr double kLossFactor = 0.67;
+  static constexpr double kMarkFactor = 0.8;         // the queue is shorter then (RFC 8511)
   static constexpr double kSmallBytes = 128 * 1024;  // what 10 Gbit/s carries in 100 us
+
+  void reduce(double factor, Time now, Time rtt) {
+    slow_start_ = false;
+    if (now - last_reduction_ < rtt) return;
+    last_reduction_ = now;
+    size_ = std::max(std::min(kFloor, limit_), size_ * factor);
+  }
 
   /// At the end of a round in which `used` chunks were under way.
   void judge(double used) {

@@ -52,7 +52,9 @@ class Stream::Impl {
     return id;
   }
 
-  void receive(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
+  void receive(std::span<const std::byte> datagram, const Endpoint& source, Time now,
+               bool congested) {
+    congested_ = congested;
     stats_.bytes_received += datagram.size();
     const proto::Keys keys = guard_ ? proto::Keys::kSome : proto::Keys::kNone;
     if (proto::validate(datagram, keys) != proto::Reject::kNone) {
@@ -170,6 +172,7 @@ class Stream::Impl {
       return true;
     }
     channel->heard(now);
+    if (congested_) channel->on_mark(now);
     switch (header.type) {
       case Type::kResult: on_result(*channel, header, datagram, {}, now); return true;
       case Type::kPartial:
@@ -391,6 +394,7 @@ class Stream::Impl {
   StreamConfig config_;
   const Kernels& kernels_;
   std::optional<Guard> guard_;  // where the job has a key
+  bool congested_ = false;      // the packet that is being received
   State state_ = State::kConnecting;
   std::vector<Joining> joinings_;  // one a shard, in pool order; empty until discovered
   std::vector<std::unique_ptr<Channel>> channels_;  // one a shard, null until it is ready
@@ -421,8 +425,9 @@ const Failure& Stream::failure() const {
 std::uint64_t Stream::submit(const Submission& submission) {
   return impl_->submit(submission);
 }
-void Stream::receive(std::span<const std::byte> datagram, const Endpoint& source, Time now) {
-  impl_->receive(datagram, source, now);
+void Stream::receive(std::span<const std::byte> datagram, const Endpoint& source, Time now,
+                     bool congested) {
+  impl_->receive(datagram, source, now, congested);
 }
 std::size_t Stream::transmit(Time now, std::span<Outgoing> out) {
   return impl_->transmit(now, out);

@@ -136,8 +136,10 @@ class Stream {
   /// completes at once.
   std::uint64_t submit(const Submission& submission);
 
-  /// Takes one datagram that arrived from `source`.
-  void receive(std::span<const std::byte> datagram, const proto::Endpoint& source, Time now);
+  /// Takes one datagram that arrived from `source`. `congested`: its IP packet was marked
+  /// "congestion experienced" (RFC 3168).
+  void receive(std::span<const std::byte> datagram, const proto::Endpoint& source, Time now,
+               bool congested = false);
 
   /// Fills `out` with datagrams to send now and returns how many; call again until 0. Also lets
   /// time pass: retransmissions, heartbeats and deadlines happen here. Receive everything that
