@@ -244,7 +244,7 @@ void Worker::receive_arrived() {
     if (batch.empty()) return;
     const Time time = now();
     for (const Incoming& incoming : batch) {
-      stream_->receive(incoming.datagram, incoming.source, time);
+      stream_->receive(incoming.datagram, incoming.source, time, incoming.congested);
     }
   }
 }

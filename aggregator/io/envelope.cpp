@@ -41,6 +41,7 @@ Envelope make_envelope(const Host& self, std::uint16_t source_port, const Peer& 
 
   Ipv4Header ip{};
   ip.version_and_words = kIpv4NoOptions;
+  ip.service = kEcnCapable;
   ip.total_length = proto::Be16{static_cast<std::uint16_t>(sizeof(Ipv4Header) + udp_length)};
   ip.fragment = proto::Be16{kDontFragment};
   ip.ttl = is_multicast(to.endpoint.address) ? kMulticastTtl : kTtl;

@@ -58,6 +58,7 @@ IoCounter check_ipv4(std::span<const std::byte> packet, const Host& self, Verifi
     return IoCounter::kDropBadSource;
   }
   const auto segment = packet.subspan(sizeof(Ipv4Header), length - sizeof(Ipv4Header));
+  result.congested = (ip.service & net::kEcnMask) == net::kEcnExperienced;
   if (ip.protocol == kProtocolUdp) return check_udp(segment, ip, self, verified, result);
   if (ip.protocol == kProtocolIcmp) return check_echo(segment);
   return IoCounter::kDropIpProtocol;

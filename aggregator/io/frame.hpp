@@ -28,6 +28,7 @@ struct Frame {
   std::uint16_t payload = 0;  // offset of the UDP payload
   std::uint16_t length = 0;   // of the UDP payload
   std::uint16_t shard = 0;
+  bool congested = false;  // marked on its way (RFC 3168)
   Peer source;
 };
 

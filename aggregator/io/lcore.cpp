@@ -99,7 +99,7 @@ void Lcore::handle(rte_mbuf* mbuf, const Host& self) {
   const Frame frame = parse_frame(bytes, self, device_verdict(*mbuf));
   if (frame.verdict == IoCounter::kRxDatagrams) {
     if (frame.shard != config_.shard.index) return hand_over(mbuf, frame);
-    deliver(bytes.subspan(frame.payload, frame.length), frame.source);
+    deliver(bytes.subspan(frame.payload, frame.length), frame.source, frame.congested);
     return rte_pktmbuf_free(mbuf);
   }
   counters_.add(frame.verdict);
@@ -123,7 +123,7 @@ void Lcore::reply(rte_mbuf* mbuf, std::size_t length, const Host& self) {
 void Lcore::hand_over(rte_mbuf* mbuf, const Frame& frame) {
   rte_pktmbuf_adj(mbuf, frame.payload);
   rte_pktmbuf_trim(mbuf, static_cast<std::uint16_t>(mbuf->data_len - frame.length));
-  new (rte_mbuf_to_priv(mbuf)) HandedOver{frame.source};
+  new (rte_mbuf_to_priv(mbuf)) HandedOver{frame.source, frame.congested};
   handoff_.give(frame.shard, mbuf);
 }
 
@@ -134,16 +134,16 @@ unsigned Lcore::take_over() {
   const unsigned count = config_.inboxes[config_.shard.index]->take(mbufs);
   for (unsigned i = 0; i < count; ++i) {
     const auto* handed = static_cast<const HandedOver*>(rte_mbuf_to_priv(mbufs[i]));
-    deliver(bytes_of(mbufs[i]), handed->source);
+    deliver(bytes_of(mbufs[i]), handed->source, handed->congested);
     rte_pktmbuf_free(mbufs[i]);
   }
   return count;
 }
 
-void Lcore::deliver(std::span<const std::byte> datagram, const Peer& source) {
+void Lcore::deliver(std::span<const std::byte> datagram, const Peer& source, bool congested) {
   if (loss_.draw()) return counters_.add(IoCounter::kDropInjected);
   counters_.add(IoCounter::kRxDatagrams);
-  for (const Outgoing& outgoing : shard_.receive(datagram, source, now_)) {
+  for (const Outgoing& outgoing : shard_.receive(datagram, source, now_, congested)) {
     transmitter_.send(outgoing);
   }
 }

@@ -52,7 +52,7 @@ class Lcore {
   void handle(rte_mbuf* mbuf, const Host& self);
   void reply(rte_mbuf* mbuf, std::size_t length, const Host& self);
   void hand_over(rte_mbuf* mbuf, const Frame& frame);
-  void deliver(std::span<const std::byte> datagram, const Peer& source);
+  void deliver(std::span<const std::byte> datagram, const Peer& source, bool congested);
   void keep_house();
   bool rest(unsigned work);
   void publish();

@@ -21,6 +21,7 @@ inline constexpr std::uint32_t kRingSize = 2048;  // mbufs on the way to another
 /// the UDP payload alone.
 struct HandedOver {
   Peer source;
+  bool congested = false;
 };
 
 struct PoolNeeds {

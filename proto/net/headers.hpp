@@ -68,6 +68,10 @@ struct Ipv4Header {
 };
 
 inline constexpr std::uint8_t kIpv4NoOptions = 0x45;
+// The last two bits of Ipv4Header::service (RFC 3168).
+inline constexpr std::uint8_t kEcnMask = 3;
+inline constexpr std::uint8_t kEcnCapable = 2;      // mark it rather than drop it
+inline constexpr std::uint8_t kEcnExperienced = 3;  // marked
 inline constexpr std::uint16_t kDontFragment = 0x4000;
 inline constexpr std::uint16_t kFragmentMask = 0x3FFF;  // more fragments, or an offset
 inline constexpr std::uint8_t kProtocolIcmp = 1;

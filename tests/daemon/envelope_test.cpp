@@ -22,6 +22,7 @@ FrameSpec expected_spec(const Bytes& payload) {
   FrameSpec spec;
   spec.to_mac = kTheirMac;
   spec.from_mac = kOurMac;
+  spec.service = 2;  // may be marked for congestion
   spec.id = 0;
   spec.ttl = 64;
   spec.from = kOurAddress;

@@ -135,6 +135,15 @@ TEST(Frame, YieldsPayloadShardAndTheWayBack) {
   EXPECT_EQ(unpack_link(frame.source.link), (Link{.mac = kTheirMac, .tci = 0x6007}));
 }
 
+TEST(Frame, TellsOfCongestionWhereASwitchHasMarkedIt) {
+  for (const auto& [service, congested] :
+       {std::pair{0U, false}, {1U, false}, {2U, false}, {3U, true}, {0xB8U, false}, {0xBBU, true}}) {
+    FrameSpec spec;
+    spec.service = service;
+    EXPECT_EQ(parse_frame(udp_frame(spec), kSelf).congested, congested) << service;
+  }
+}
+
 TEST(Frame, OfAnUntaggedPeerKeepsNoTag) {
   const Frame frame = parse_frame(udp_frame({}), kSelf);
   EXPECT_EQ(unpack_link(frame.source.link), (Link{.mac = kTheirMac, .tci = 0}));

@@ -120,6 +120,40 @@ TEST_F(UdpTest, SendsAndReceivesMoreThanABatchInOrder) {
   EXPECT_EQ(transport.stats().send_failures, 0U);
 }
 
+TEST_F(UdpTest, SeesTheMarkOfCongestionOnWhatArrives) {
+  UdpTransport transport(config());
+  const proto::Endpoint own = send(transport, 1);
+  for (const int service : {0, 1, 2, 3, 0xFF, 0xFE}) {
+    ASSERT_EQ(::setsockopt(socket_.get(), IPPROTO_IP, IP_TOS, &service, sizeof service), 0);
+    answer(own, 1, 44);
+    const auto batch = transport.receive();
+    ASSERT_EQ(batch.size(), 1U);
+    EXPECT_EQ(batch[0].congested, (service & 3) == 3) << service;
+    EXPECT_TRUE(transport.receive().empty());
+  }
+}
+
+TEST_F(UdpTest, MarksWhatItSendsAsReadyForMarksOfCongestion) {
+  UdpTransport transport(config());
+  const int on = 1;
+  ASSERT_EQ(::setsockopt(socket_.get(), IPPROTO_IP, IP_RECVTOS, &on, sizeof on), 0);
+  const std::byte datagram[4] = {};
+  const Outgoing outgoing{.to = peer_, .datagram = datagram};
+  transport.send({&outgoing, 1});
+  alignas(cmsghdr) std::byte control[64];
+  std::byte payload[4];
+  iovec vector{.iov_base = payload, .iov_len = sizeof payload};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ASSERT_EQ(::recvmsg(socket_.get(), &message, MSG_DONTWAIT), 4);
+  const cmsghdr* found = CMSG_FIRSTHDR(&message);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(std::to_integer<int>(*reinterpret_cast<const std::byte*>(CMSG_DATA(found))) & 3, 2);
+}
+
 TEST_F(UdpTest, ReportsWhatTheKernelDropped) {
   UdpTransport transport(config());
   transport.reserve_buffers(1);  // the kernel's minimum, about 2 KB

@@ -35,9 +35,13 @@ class ReceiveBatch {
   static constexpr std::size_t kBufferBytes =
       (proto::datagram_size(proto::kMaxValues) + 63) / 64 * 64;
 
+  /// For IP_TOS, which holds the mark of congestion.
+  static constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int));
+
   std::vector<std::byte> buffers_;
   std::array<iovec, kBatch> vectors_{};
   std::array<sockaddr_in, kBatch> sources_{};
+  alignas(cmsghdr) std::array<std::array<std::byte, kControlBytes>, kBatch> controls_{};
   std::array<mmsghdr, kBatch> messages_{};
   std::array<Incoming, kBatch> incoming_{};
 };

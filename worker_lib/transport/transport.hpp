@@ -17,6 +17,7 @@ namespace natagg::worker {
 struct Incoming {
   std::span<const std::byte> datagram;
   proto::Endpoint source;
+  bool congested = false;  // marked on its way (RFC 3168)
 };
 
 struct TransportStats {

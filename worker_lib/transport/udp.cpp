@@ -12,6 +12,7 @@
 #include <climits>
 #include <utility>
 
+#include "proto/net/headers.hpp"
 #include "worker_lib/error.hpp"
 
 namespace natagg::worker {
@@ -63,11 +64,14 @@ UdpTransport::UdpTransport(const UdpConfig& config) : multicast_(config.multicas
   if (!set_option(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)) {
     throw_system_error(errno, "setsockopt(IP_MTU_DISCOVER)", "");
   }
+  // Where the kernel allows no more, queues on the way drop packets instead of marking them.
+  set_option(socket.get(), IPPROTO_IP, IP_TOS, net::kEcnCapable);
   bind_local(socket.get(), config.local);
   add_socket(std::move(socket));
 }
 
 void UdpTransport::add_socket(FileDescriptor socket) {
+  set_option(socket.get(), IPPROTO_IP, IP_RECVTOS, 1);
   polled_.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
   sockets_.push_back(std::move(socket));
 }
