@@ -58,6 +58,7 @@ std::vector<Exchange> exchanges(std::uint16_t shards) {
     const std::uint32_t job = 1000U + shard;
     spec.payload = hello(job, 1472);
     FrameSpec answer = reply_to(spec);
+    answer.service = 2;  // may be marked for congestion
     answer.payload = offer(job, {.shards = shards, .max_values = 1408, .max_window = 128}, 1472);
     list.push_back({"HELLO", udp_frame(spec), udp_frame(answer)});
   }

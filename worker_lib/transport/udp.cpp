@@ -156,15 +156,13 @@ bool UdpTransport::wait_writable() {
 }
 
 std::span<const Incoming> UdpTransport::receive() {
-  // The groups' first: a result that was sent to the group before a PENDING to this worker alone
-  // must not look as if it were lost.
-  while (drained_ < sockets_.size()) {
-    const int socket = sockets_[sockets_.size() - 1 - drained_].get();
-    const std::span<const Incoming> batch = receive_batch_.receive(socket);
-    if (batch.size() < kBatch) ++drained_;  // not worth a call that says so
+  // The unicast socket first: a group's first packets make sense only after WELCOME.
+  while (next_socket_ < sockets_.size()) {
+    const std::span<const Incoming> batch = receive_batch_.receive(sockets_[next_socket_].get());
+    if (batch.size() < kBatch) ++next_socket_;  // drained: not worth a call that says so
     if (!batch.empty()) return batch;
   }
-  drained_ = 0;
+  next_socket_ = 0;
   return {};
 }
 

@@ -59,7 +59,7 @@ class UdpTransport final : public Transport {
   FileDescriptor wake_;
   std::vector<FileDescriptor> sockets_;  // the unicast socket, then the groups'
   std::vector<pollfd> polled_;           // wake_, then sockets_
-  std::size_t drained_ = 0;              // of those, by receive()
+  std::size_t next_socket_ = 0;          // that receive() reads
   ReceiveBatch receive_batch_;
   SendBatch send_batch_;
   std::uint64_t send_failures_ = 0;
