@@ -136,8 +136,12 @@ TEST(Frame, YieldsPayloadShardAndTheWayBack) {
 }
 
 TEST(Frame, TellsOfCongestionWhereASwitchHasMarkedIt) {
-  for (const auto& [service, congested] :
-       {std::pair{0U, false}, {1U, false}, {2U, false}, {3U, true}, {0xB8U, false}, {0xBBU, true}}) {
+  for (const auto& [service, congested] : {std::pair{0U, false},
+                                           {1U, false},
+                                           {2U, false},
+                                           {3U, true},
+                                           {0xB8U, false},
+                                           {0xBBU, true}}) {
     FrameSpec spec;
     spec.service = service;
     EXPECT_EQ(parse_frame(udp_frame(spec), kSelf).congested, congested) << service;
