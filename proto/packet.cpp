@@ -196,6 +196,7 @@ std::string_view to_string(AbortReason reason) {
     case AbortReason::kMemberSilent: return "member silent";
     case AbortReason::kMismatch: return "operations differ";
     case AbortReason::kSuperseded: return "superseded by a new session";
+    case AbortReason::kLeftBehind: return "rank left behind";
   }
   return "unknown reason";
 }

@@ -115,10 +115,11 @@ struct JoinBody {
   std::uint8_t rounding;  // Rounding
   std::uint8_t flags;     // JoinFlag
   Be32 resume;            // sequence of the first chunk without a result, when members is not 0
+  Be32 held;              // chunks from `resume` to the last with a result; 0: has none of them
   Be16 moves;             // how often this place of the pool has moved to another aggregator
-  Be16 held;              // chunks from `resume` to the last with a result; 0: has none of them
   Be16 stragglers;        // ms that a chunk may wait for ranks; 0: no result is ever partial
   Be16 quorum;            // ranks that a partial result has at least; 0 where there are none
+  std::uint8_t reserved[2];
 };
 
 enum class SessionState : std::uint8_t { kForming = 1, kReady = 2 };
@@ -213,6 +214,7 @@ enum class AbortReason : std::uint8_t {
   kMemberSilent = 3,    // `rank` sent nothing for the member time-out
   kMismatch = 4,        // `rank` and `other_rank` submitted different operations
   kSuperseded = 5,      // the job has formed anew without this worker
+  kLeftBehind = 6,      // a rank is so late that the others go on without it
 };
 
 struct AbortBody {
@@ -234,7 +236,7 @@ struct MoveBody {
   Be16 moves;    // its moves, with this one
 };
 
-static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 48);
+static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 52);
 static_assert(sizeof(WelcomeBody) == 40 && sizeof(RefuseBody) == 28 && sizeof(MoveBody) == 12);
 static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
 static_assert(sizeof(ChallengeBody) == 8 && sizeof(NackBody) == 8);
@@ -322,6 +324,12 @@ inline constexpr std::size_t kMaxRankSetBytes = kMaxPartialWorld / 8;
 [[nodiscard]] constexpr bool holds(std::span<const std::uint8_t> ranks, std::size_t rank) {
   return (ranks[rank / 8] >> (rank % 8) & 1) != 0;
 }
+
+/// How many results of a slot, before its latest two, an aggregator keeps for ranks that are late.
+inline constexpr std::uint32_t kLateWindows = 13;
+/// How many windows of what it sent, or got, a worker keeps for the time when an aggregator is lost.
+inline constexpr std::uint32_t kKeptWindows = 2;
+inline constexpr std::uint32_t kKeptPartialWindows = kLateWindows + 3;
 
 /// How many ranks of `world` are in the set, or 0 when it is not of this length or holds others.
 [[nodiscard]] std::uint16_t count_ranks(std::span<const std::uint8_t> ranks, std::size_t world);

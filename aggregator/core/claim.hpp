@@ -13,7 +13,7 @@ namespace natagg::aggregator {
 struct Claim {
   std::uint64_t members = 0;  // digest of the ranks of the session that is lost; 0: a new job
   std::uint32_t resume = 0;   // sequence of the first chunk of which the rank has no result
-  std::uint16_t held = 0;     // chunks from there to the last of which it has the result
+  std::uint32_t held = 0;     // chunks from there to the last of which it has the result
   std::uint16_t moves = 0;    // of this place of the pool, from one aggregator to another
   bool untouched = true;      // the rank has no result at all of this place's chunks
 

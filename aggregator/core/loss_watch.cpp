@@ -19,7 +19,8 @@ constexpr std::uint32_t kChunksAMark = 8;
 /// Of a chunk that `rank` has sent.
 bool is_lacking(const SlotTable& slots, std::uint16_t rank, std::uint32_t sequence) {
   switch (slots.locate(sequence)) {
-    case SlotTable::Position::kNext: return true;
+    case SlotTable::Position::kNext:
+    case SlotTable::Position::kHeld: return true;
     case SlotTable::Position::kOpen: return !slots.has_contributed(sequence, rank);
     default: return false;
   }

@@ -139,6 +139,12 @@ Registry::Found Registry::find_member(const Header& header, const Peer& source, 
     return {};
   }
   session.heard(*member, source, now);
+  // The others may go on without it.
+  if (member->gone && session.watch() != nullptr && !session.aborted()) {
+    counters_.add(Counter::kDeparted);
+    send_abort(header, source, abort_body(member->why_gone, rank));
+    return {};
+  }
   member->takes_part = true;
   return {job, &session, member};
 }
@@ -187,7 +193,7 @@ void Registry::on_leave(const Header& header, std::span<const std::byte> datagra
   Session& session = *job->running;
   counters_.add(Counter::kLeaves);
   session.depart(left);
-  if (session.slots().any_open_without(rank)) abort(*job, session, left);
+  if (session.lacks(rank)) abort(*job, session, left);
 }
 
 void Registry::abort(const Job& job, Session& session, const proto::AbortBody& body) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/operation.hpp"
 #include "proto/serial.hpp"
 #include "proto/splitmix.hpp"
 
@@ -91,6 +92,7 @@ std::optional<Refusal> Session::join(std::uint16_t rank, std::uint64_t instance,
        .last_heard = now,
        .joined = true,
        .gone = false,
+       .why_gone = {},
        .hears_multicast = hears_multicast,
        .takes_part = false};
   return std::nullopt;
@@ -143,7 +145,9 @@ void Session::make_ready(std::uint32_t first_sequence, const Kernels& kernels) {
   losses_.emplace(terms_.world, first_sequence_);
   if (!partial) return;
   known_chunks_ = count_known_chunks();
-  watch_.emplace(terms_.window, Time{terms_.stragglers} * 1'000'000);
+  const Time deadline = Time{terms_.stragglers} * 1'000'000;
+  watch_.emplace(terms_.window, deadline);
+  backlog_.emplace(terms_.window, terms_.values, terms_.world, deadline);
 }
 
 /// Where no rank has any result, `first_sequence` serves all, and those of a new job know no other.
@@ -214,7 +218,7 @@ void Session::contributed(std::uint16_t rank) {
 
 bool Session::all_take_part() const {
   return std::all_of(members_.begin(), members_.end(),
-                     [](const Member& m) { return m.takes_part; });
+                     [](const Member& m) { return m.takes_part || m.gone; });
 }
 
 void Session::depart(const proto::AbortBody& cause) {
@@ -223,9 +227,25 @@ void Session::depart(const proto::AbortBody& cause) {
 }
 
 void Session::mark_gone(const proto::AbortBody& cause) {
-  members_[cause.rank.value()].gone = true;
+  const std::uint16_t rank = cause.rank.value();
+  members_[rank].gone = true;
+  members_[rank].why_gone = cause.reason;
   --joined_;
   if (!departed_) departed_ = cause;
+  if (!backlog_) return;
+  slots_->excuse(rank);
+  backlog_->excuse(rank);
+}
+
+bool Session::may_be_partial(std::uint32_t sequence, std::uint64_t fingerprint) const {
+  return watch_ && proto::may_be_partial(proto::from_fingerprint(fingerprint).reduction) &&
+         !may_be_known(sequence);
+}
+
+bool Session::lacks(std::uint16_t rank) const {
+  return slots_->any_open_without(rank, [this](std::uint32_t sequence, const Chunk& chunk) {
+    return !goes_on(sequence, chunk.fingerprint);
+  });
 }
 
 Session::Silent Session::depart_silent(Time now, Time timeout) {
@@ -235,7 +255,7 @@ Session::Silent Session::depart_silent(Time now, Time timeout) {
     if (m.gone || now - m.last_heard < timeout) continue;
     mark_gone(abort_body(proto::AbortReason::kMemberSilent, rank));
     ++silent.count;
-    if (!silent.awaited && slots_->any_open_without(rank)) silent.awaited = rank;
+    if (!silent.awaited && lacks(rank)) silent.awaited = rank;
   }
   if (silent.count != 0) list_peers();
   return silent;
@@ -244,6 +264,7 @@ Session::Silent Session::depart_silent(Time now, Time timeout) {
 void Session::forgive(Time gap, Time now) {
   for (Member& m : members_) m.last_heard = std::min(m.last_heard + gap, now);
   if (watch_) watch_->forgive(gap);
+  if (backlog_) backlog_->forgive(gap);
 }
 
 void Session::abort(const proto::AbortBody& body) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "aggregator/core/backlog.hpp"
 #include "aggregator/core/claim.hpp"
 #include "aggregator/core/loss_watch.hpp"
 #include "aggregator/core/peer.hpp"
@@ -50,7 +51,8 @@ struct Member {
   std::uint64_t instance = 0;
   Time last_heard = 0;
   bool joined = false;
-  bool gone = false;  // left or fell silent
+  bool gone = false;  // left, fell silent or was left behind
+  proto::AbortReason why_gone{};
   bool hears_multicast = false;
   std::uint32_t misses = 0;  // of results by multicast, weighed: see Session::missed_result()
   bool takes_part = false;   // has sent something in the ready session, and so knows that it is
@@ -122,7 +124,7 @@ class Session {
   /// A packet from `member` arrived, perhaps over another link than before.
   void heard(Member& member, const Peer& source, Time now);
 
-  /// Every rank knows that the session is ready.
+  /// Every rank that is not gone knows that the session is ready.
   [[nodiscard]] bool all_take_part() const;
 
   /// The rank that `cause` blames, which is not gone yet, is gone from now on.
@@ -181,9 +183,18 @@ class Session {
 
   [[nodiscard]] SessionGuard* guard() const { return guard_.get(); }
   [[nodiscard]] SlotTable& slots() { return *slots_; }
-  /// Null where results are never partial.
   [[nodiscard]] LossWatch& losses() { return *losses_; }
+  /// Null where results are never partial, as is the next.
   [[nodiscard]] StragglerWatch* watch() { return watch_ ? &*watch_ : nullptr; }
+  [[nodiscard]] Backlog* backlog() { return backlog_ ? &*backlog_ : nullptr; }
+  /// Whether a chunk of an operation with this fingerprint need not wait for all ranks.
+  [[nodiscard]] bool may_be_partial(std::uint32_t sequence, std::uint64_t fingerprint) const;
+  /// Likewise, for those that are gone.
+  [[nodiscard]] bool goes_on(std::uint32_t sequence, std::uint64_t fingerprint) const {
+    return may_be_partial(sequence, fingerprint) && joined_ >= terms_.quorum;
+  }
+  /// A chunk is open that cannot be finished without `rank`, which is gone.
+  [[nodiscard]] bool lacks(std::uint16_t rank) const;
   /// Some rank may have the result of the chunk from an earlier session: it must be the same here.
   [[nodiscard]] bool may_be_known(std::uint32_t sequence) const {
     return known_chunks_ != 0 && sequence - first_sequence_ < known_chunks_;
@@ -215,6 +226,7 @@ class Session {
   std::optional<SlotTable> slots_;
   std::optional<LossWatch> losses_;
   std::optional<StragglerWatch> watch_;
+  std::optional<Backlog> backlog_;
   std::optional<proto::AbortBody> departed_;
   std::optional<proto::AbortBody> aborted_;
 };

@@ -68,7 +68,7 @@ class Shard::Impl {
   std::span<const Outgoing> tick(Time now) {
     outbox_.clear();
     registry_.tick(now);
-    if (outbox_.empty()) finish_overdue(now);
+    if (outbox_.empty()) tend_stragglers(now);
     if (guard_.enabled()) seal();
     return outbox_.contents();
   }
@@ -158,17 +158,20 @@ class Shard::Impl {
       counters_.add(Counter::kBadSlot);
       return;
     }
+    Backlog* backlog = session->backlog();
+    if (backlog != nullptr && !backlog->empty()) backlog->came(brought.sequence, brought.rank);
     switch (slots.locate(brought.sequence)) {
-      case SlotTable::Position::kFinished:
-        if (slots.awaits(brought.sequence, brought.rank)) return come_late(*job, *session, brought);
-        send_cached(*job, *session, brought);
-        send_nack(brought, session->losses().repeated(slots, brought.rank));
-        if (session->missed_result(brought.rank)) counters_.add(Counter::kDeafened);
-        break;
+      case SlotTable::Position::kFinished: return ask_for_result(*job, *session, brought);
       case SlotTable::Position::kOpen:
       case SlotTable::Position::kNext: contribute(*job, *session, brought); break;
       case SlotTable::Position::kHeld: hold_back(*job, *session, brought); break;
-      case SlotTable::Position::kStale: counters_.add(Counter::kStaleSequence); break;
+      case SlotTable::Position::kStale:
+        if (const auto kept = backlog != nullptr ? backlog->find(brought.sequence) : std::nullopt) {
+          come_late(*job, *session, brought, *kept);
+        } else {
+          counters_.add(Counter::kStaleSequence);
+        }
+        break;
       case SlotTable::Position::kEarly: counters_.add(Counter::kEarlySequence); break;
     }
   }
@@ -181,18 +184,16 @@ class Shard::Impl {
       return false;
     }
     // Only of a lost session can a rank have a result that is not from here.
-    return !brought.is_result() || (takes_partial(brought.header.fingerprint.value()) &&
-                                    session.may_be_known(brought.sequence) &&
-                                    proto::count_ranks(brought.ranks, terms.world) != 0);
+    const proto::Operation operation = proto::from_fingerprint(brought.header.fingerprint.value());
+    return !brought.is_result() ||
+           (proto::may_be_partial(operation.reduction) && session.may_be_known(brought.sequence) &&
+            proto::count_ranks(brought.ranks, terms.world) != 0);
   }
 
-  static bool takes_partial(std::uint64_t fingerprint) {
-    return proto::may_be_partial(proto::from_fingerprint(fingerprint).reduction);
-  }
-
-  void send_cached(const Job& job, const Session& session, const Brought& brought) {
+  void send_cached(const Job& job, const Session& session, const Brought& brought,
+                   const Result& result) {
     counters_.add(Counter::kCachedResults);
-    send_result(job, session, brought.sequence,
+    send_result(job, session, brought.sequence, result,
                 std::span<const Peer>(&session.member(brought.rank).peer, 1));
   }
 
@@ -203,7 +204,8 @@ class Shard::Impl {
       registry_.send_abort(brought.header, brought.source, *session.aborted());
       return true;
     }
-    if (opens && session.departed()) {
+    if (opens && session.departed() &&
+        !session.goes_on(brought.sequence, brought.header.fingerprint.value())) {
       counters_.add(Counter::kDeparted);
       registry_.abort(job, session, *session.departed());
       return true;
@@ -211,16 +213,40 @@ class Shard::Impl {
     return false;
   }
 
-  /// To a chunk that was finished without this rank.
-  void come_late(Job& job, Session& session, const Brought& brought) {
+  static bool leaves_out(const Result& result, std::uint16_t rank) {
+    return result.partial && !proto::holds(result.bytes.subspan(result.chunk.count), rank);
+  }
+
+  /// To a chunk that is finished.
+  void ask_for_result(Job& job, Session& session, const Brought& brought) {
     SlotTable& slots = session.slots();
-    if (slots.chunk(brought.sequence) != brought.chunk()) {
-      if (!is_over(job, session, brought, false)) mismatch(job, session, brought.header);
+    const Result result = slots.result(brought.sequence);
+    const bool awaited = slots.awaits(brought.sequence, brought.rank);
+    if (awaited || leaves_out(result, brought.rank)) {
+      if (come_late(job, session, brought, result) && awaited) {
+        slots.arrive(brought.sequence, brought.rank);
+      }
       return;
     }
-    slots.arrive(brought.sequence, brought.rank);
-    if (!brought.is_result()) counters_.add(Counter::kLateContributions);
-    send_cached(job, session, brought);
+    send_cached(job, session, brought, result);
+    send_nack(brought, session.losses().repeated(slots, brought.rank));
+    if (session.missed_result(brought.rank)) counters_.add(Counter::kDeafened);
+  }
+
+  /// To a chunk that was finished without this rank, or left its slot before the rank had the
+  /// result; false when it is another chunk.
+  bool come_late(Job& job, Session& session, const Brought& brought, const Result& result) {
+    if (result.chunk != brought.chunk()) {
+      if (!is_over(job, session, brought, false)) {
+        mismatch(job, session, brought, result.chunk, result.opener);
+      }
+      return false;
+    }
+    if (leaves_out(result, brought.rank) && !brought.is_result()) {
+      counters_.add(Counter::kLateContributions);
+    }
+    send_cached(job, session, brought, result);
+    return true;
   }
 
   /// A chunk for a slot that has a result which some rank may yet ask for.
@@ -229,42 +255,55 @@ class Shard::Impl {
     const std::uint32_t before = brought.sequence - slots.window();
     // Whoever sends this has the result of the chunk before.
     if (slots.awaits(before, brought.rank)) slots.arrive(before, brought.rank);
-    if (slots.locate(brought.sequence) == SlotTable::Position::kNext) {
+    Backlog& backlog = *session.backlog();
+    if (slots.locate(brought.sequence) == SlotTable::Position::kNext ||
+        backlog.has_room(brought.sequence)) {
       return contribute(job, session, brought);
     }
     if (is_over(job, session, brought, true)) return;
     counters_.add(Counter::kHeldBack);
-    proto::PendingBody body = slots.pending(before);
-    body.missing_count = Be16{0};
-    send_pending(brought, body);
+    send_pending(brought, {.missing = Be16{backlog.hold(brought.sequence, brought.now)},
+                           .missing_count = {}});
+  }
+
+  /// Opens a slot, and keeps its last but one result if it is not yet dispensable.
+  static void open(Session& session, const Brought& brought) {
+    SlotTable& slots = session.slots();
+    const std::uint32_t sequence = brought.sequence;
+    const std::uint32_t before = sequence - slots.window();
+    const std::uint32_t overwritten = before - slots.window();
+    if (slots.locate(sequence) == SlotTable::Position::kHeld &&
+        slots.locate(overwritten) == SlotTable::Position::kFinished) {
+      session.backlog()->keep(overwritten, slots.result(overwritten), slots.came(before));
+    }
+    slots.open(sequence, brought.chunk(), brought.rank);
+    if (session.may_be_partial(sequence, brought.header.fingerprint.value())) {
+      session.watch()->start(sequence, brought.now);
+    }
   }
 
   /// A contribution to a chunk that is open, or that it opens.
   void contribute(Job& job, Session& session, const Brought& brought) {
     SlotTable& slots = session.slots();
     const std::uint32_t sequence = brought.sequence;
-    const bool open = slots.locate(sequence) == SlotTable::Position::kOpen;
-    if (is_over(job, session, brought, !open)) return;
-    if (open && slots.has_contributed(sequence, brought.rank)) {
+    const bool is_open = slots.locate(sequence) == SlotTable::Position::kOpen;
+    if (is_over(job, session, brought, !is_open)) return;
+    if (is_open && slots.has_contributed(sequence, brought.rank)) {
       counters_.add(Counter::kDuplicateOpen);
       send_pending(brought, slots.pending(sequence));
       return send_nack(brought, session.losses().repeated(slots, brought.rank));
     }
     const Chunk chunk = brought.chunk();
-    if (open && slots.chunk(sequence) != chunk) return mismatch(job, session, brought.header);
+    if (is_open && slots.chunk(sequence) != chunk) {
+      return mismatch(job, session, brought, slots.chunk(sequence), slots.opener(sequence));
+    }
 
     const Scan scan = kernels_.scan(brought.values.data(), brought.values.size());
     if (scan.malformed) {
       counters_.add(Counter::kMalformedByte);
       return;
     }
-    StragglerWatch* watch = session.watch();
-    if (!open) {
-      slots.open(sequence, chunk, brought.rank);
-      if (watch != nullptr && takes_partial(chunk.fingerprint) && !session.may_be_known(sequence)) {
-        watch->start(sequence, brought.now);
-      }
-    }
+    if (!is_open) open(session, brought);
     if (brought.is_result()) {
       counters_.add(Counter::kKnownResults);
       slots.adopt(sequence, brought.rank, brought.values, brought.ranks, scan.any_special);
@@ -272,11 +311,13 @@ class Shard::Impl {
     }
     counters_.add(Counter::kContributions);
     session.contributed(brought.rank);
+    StragglerWatch* watch = session.watch();
     nat8::Tally tally;
     if (slots.contribute(sequence, brought.rank, brought.values, scan, tally)) {
       if (watch != nullptr) watch->stop(sequence);
       finish(job, session, sequence, tally);
-    } else if (watch != nullptr && watch->is_overdue(sequence)) {
+    } else if (watch != nullptr &&
+               (watch->is_overdue(sequence) || slots.lacks_only_excused(sequence))) {
       finish_partially(job, session, sequence);
     }
     const std::optional<Lost> lost = session.losses().contributed(slots, brought.rank, sequence);
@@ -286,17 +327,31 @@ class Shard::Impl {
     }
   }
 
-  /// Finishes the first chunk that is overdue, in whatever session.
-  void finish_overdue(Time now) {
+  /// Finishes the first chunk that is overdue, in whatever session, or leaves a rank behind.
+  void tend_stragglers(Time now) {
     for (Job& job : registry_.jobs()) {
       if (!job.running || job.running->watch() == nullptr || job.running->aborted()) continue;
       Session& session = *job.running;
+      leave_behind(job, session, now);
+      if (!outbox_.empty()) return;
       if (!session.all_take_part()) continue;
       while (const auto sequence = session.watch()->take_overdue(now)) {
         finish_partially(job, session, *sequence);
         if (!outbox_.empty()) return;
       }
     }
+  }
+
+  /// A rank for which the others have waited long enough, if they are a quorum without it.
+  void leave_behind(Job& job, Session& session, Time now) {
+    if (session.joined() <= session.terms().quorum) return;
+    const auto rank = session.backlog()->take_late(now);
+    if (!rank) return;
+    counters_.add(Counter::kLeftBehind);
+    const proto::AbortBody body = abort_body(proto::AbortReason::kLeftBehind, *rank);
+    outbox_.add(session.member(*rank).peer, session_header(job, session, Type::kAbort), body);
+    session.depart(body);
+    if (session.lacks(*rank)) registry_.abort(job, session, body);
   }
 
   /// Of an overdue chunk, when it has enough ranks. A rank that does not know that the session is
@@ -323,14 +378,14 @@ class Shard::Impl {
   }
 
   void send_to_all(const Job& job, const Session& session, std::uint32_t sequence) {
-    send_result(job, session, sequence, session.hearing_group(), proto::kFlagMulticast);
-    send_result(job, session, sequence, session.deaf());
+    const Result result = session.slots().result(sequence);
+    send_result(job, session, sequence, result, session.hearing_group(), proto::kFlagMulticast);
+    send_result(job, session, sequence, result, session.deaf());
   }
 
   void send_result(const Job& job, const Session& session, std::uint32_t sequence,
-                   std::span<const Peer> to, std::uint8_t flags = 0) {
+                   const Result& result, std::span<const Peer> to, std::uint8_t flags = 0) {
     if (to.empty()) return;
-    const Result result = session.slots().result(sequence);
     Header header = session_header(job, session, result.partial ? Type::kPartial : Type::kResult);
     header.slot = Be16{static_cast<std::uint16_t>(sequence & (session.slots().window() - 1))};
     header.sequence = Be32{sequence};
@@ -362,12 +417,13 @@ class Shard::Impl {
     outbox_.add(brought.source, header, proto::NackBody{.lacking = Be64{lost->lacking}});
   }
 
-  void mismatch(Job& job, Session& session, const Header& header) {
+  /// With `chunk`, which `opener` has sent.
+  void mismatch(Job& job, Session& session, const Brought& brought, const Chunk& chunk,
+                std::uint16_t opener) {
     counters_.add(Counter::kMismatch);
-    const std::uint32_t sequence = header.sequence.value();
-    const Chunk& chunk = session.slots().chunk(sequence);
-    proto::AbortBody body = abort_body(proto::AbortReason::kMismatch, header.rank.value());
-    body.other_rank = Be16{session.slots().opener(sequence)};
+    const Header& header = brought.header;
+    proto::AbortBody body = abort_body(proto::AbortReason::kMismatch, brought.rank);
+    body.other_rank = Be16{opener};
     body.fingerprint = header.fingerprint;
     body.other_fingerprint = Be64{chunk.fingerprint};
     body.operation = header.operation;

@@ -53,6 +53,7 @@ SlotTable::SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t w
     slot(sequence).sequence = sequence - window;
     slot(sequence).contributions = world;
   }
+  excused_.reserve(bitmap_words_);
 }
 
 SlotTable::Position SlotTable::locate(std::uint32_t sequence) const {
@@ -132,6 +133,33 @@ void SlotTable::arrive(std::uint32_t sequence, std::uint16_t rank) {
   ++slot(sequence).contributions;
 }
 
+void SlotTable::excuse(std::uint16_t rank) {
+  excused_.resize(bitmap_words_);
+  excused_[rank / 64U] |= std::uint64_t{1} << (rank % 64);
+  for (const Slot& s : slots_) {
+    if (awaits(s.sequence, rank) && !s.open) arrive(s.sequence, rank);
+  }
+}
+
+/// Counts as come to a finished chunk those who will not come.
+void SlotTable::excuse_from(std::uint32_t sequence) {
+  std::uint64_t* words = &contributed_[(sequence & mask_) * bitmap_words_];
+  for (std::size_t i = 0; i < excused_.size(); ++i) {
+    const std::uint64_t missing = excused_[i] & ~words[i];
+    words[i] |= missing;
+    Slot& s = slot(sequence);
+    s.contributions = static_cast<std::uint16_t>(s.contributions + std::popcount(missing));
+  }
+}
+
+bool SlotTable::lacks_only_excused(std::uint32_t sequence) const {
+  std::size_t there = 0;
+  for (std::size_t i = 0; i < excused_.size(); ++i) {
+    there += static_cast<std::size_t>(std::popcount(came(sequence)[i] | excused_[i]));
+  }
+  return there == world_;
+}
+
 void SlotTable::finish_partially(std::uint32_t sequence, nat8::Tally& tally) {
   Slot& s = slot(sequence);
   finish(sequence, tally);
@@ -141,6 +169,7 @@ void SlotTable::finish_partially(std::uint32_t sequence, nat8::Tally& tally) {
     ranks[i] = static_cast<std::uint8_t>(words[i / 8] >> (i % 8 * 8));
   }
   close(s, true, s.specials);
+  excuse_from(sequence);
 }
 
 void SlotTable::adopt(std::uint32_t sequence, std::uint16_t rank,
@@ -152,10 +181,15 @@ void SlotTable::adopt(std::uint32_t sequence, std::uint16_t rank,
   std::copy(ranks.begin(), ranks.end(), bytes + values.size());
   arrive(sequence, rank);
   close(s, true, specials);
+  excuse_from(sequence);
 }
 
 void SlotTable::close(Slot& s, bool partial, bool specials) {
-  s.cached[s.version] = {.chunk = s.chunk, .valid = true, .specials = specials, .partial = partial};
+  s.cached[s.version] = {.chunk = s.chunk,
+                         .opener = s.opener,
+                         .valid = true,
+                         .specials = specials,
+                         .partial = partial};
   s.open = false;
   --open_slots_;
 }
@@ -215,13 +249,9 @@ Result SlotTable::result(std::uint32_t sequence) const {
   const std::size_t ranks = cached.partial ? proto::rank_set_bytes(world_) : 0;
   return {.chunk = cached.chunk,
           .bytes = {cached_bytes(sequence, version), cached.chunk.count + ranks},
+          .opener = cached.opener,
           .specials = cached.specials,
           .partial = cached.partial};
-}
-
-bool SlotTable::any_open_without(std::uint16_t rank) const {
-  return std::any_of(slots_.begin(), slots_.end(),
-                     [&](const Slot& s) { return s.open && !has_contributed(s.sequence, rank); });
 }
 
 }  // namespace natagg::aggregator

@@ -14,6 +14,7 @@
 // others have come to s as well, by sending it or s+W, which says that they have the result of s-W.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,7 @@ struct Chunk {
 struct Result {
   Chunk chunk;
   std::span<const std::uint8_t> bytes;  // the set of ranks follows the values of a partial one
+  std::uint16_t opener = 0;             // the first rank that contributed
   bool specials = false;
   bool partial = false;
 };
@@ -95,6 +97,18 @@ class SlotTable {
   // ... or kFinished. Valid until the slot is opened again twice.
   [[nodiscard]] Result result(std::uint32_t sequence) const;
 
+  /// Ranks that have come to the chunk, 64 a word. Those who will not count as having come once it
+  /// is finished.
+  [[nodiscard]] std::span<const std::uint64_t> came(std::uint32_t sequence) const {
+    return {&contributed_[(sequence & mask_) * bitmap_words_], bitmap_words_};
+  }
+
+  /// `rank` will come to no chunk any more that it has not come to.
+  void excuse(std::uint16_t rank);
+
+  /// All have contributed but such as will not come.
+  [[nodiscard]] bool lacks_only_excused(std::uint32_t sequence) const;
+
   /// `rank` has not come to the chunk, which was finished without it.
   [[nodiscard]] bool awaits(std::uint32_t sequence, std::uint16_t rank) const {
     const Slot& s = slot(sequence);
@@ -103,8 +117,14 @@ class SlotTable {
   /// It has now.
   void arrive(std::uint32_t sequence, std::uint16_t rank);
 
-  /// True when a chunk is open to which `rank` has not contributed.
-  [[nodiscard]] bool any_open_without(std::uint16_t rank) const;
+  /// True when a chunk is open to which `rank` has not contributed, and of which
+  /// `is_so(sequence, chunk)`.
+  template <typename Predicate>
+  [[nodiscard]] bool any_open_without(std::uint16_t rank, Predicate&& is_so) const {
+    return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& s) {
+      return s.open && !has_contributed(s.sequence, rank) && is_so(s.sequence, s.chunk);
+    });
+  }
 
   [[nodiscard]] std::size_t open_slots() const { return open_slots_; }
   [[nodiscard]] std::uint32_t window() const { return mask_ + 1; }
@@ -112,6 +132,7 @@ class SlotTable {
  private:
   struct Cached {
     Chunk chunk;
+    std::uint16_t opener = 0;
     bool valid = false;
     bool specials = false;
     bool partial = false;
@@ -150,6 +171,7 @@ class SlotTable {
   static void merge_specials(Slot& slot, std::uint8_t* map, std::span<const std::uint8_t> bytes);
   void finish(std::uint32_t sequence, nat8::Tally& tally);
   void close(Slot& slot, bool partial, bool specials);
+  void excuse_from(std::uint32_t sequence);
 
   std::uint32_t mask_;
   std::size_t stride_;         // values
@@ -160,6 +182,7 @@ class SlotTable {
   const Kernels* kernels_;
   std::size_t open_slots_ = 0;
   std::vector<Slot> slots_;
+  std::vector<std::uint64_t> excused_;      // bitmap of ranks; empty when it is none
   std::vector<std::uint64_t> contributed_;  // bitmap_words_ a slot
   AlignedArray<std::int64_t> sums_;
   AlignedArray<std::int16_t> carries_;

@@ -80,7 +80,7 @@ TEST(SlotTable, NamesTheLowestMissingRankInLargeWorlds) {
   for (std::uint16_t rank = 0; rank < kWorld; ++rank) {
     EXPECT_EQ(table.pending(0).missing.value(), rank);
     EXPECT_EQ(table.pending(0).missing_count.value(), kWorld - rank);
-    EXPECT_TRUE(table.any_open_without(rank));
+    EXPECT_TRUE(table.any_open_without(rank, [](auto, const Chunk&) { return true; }));
     table.contribute(0, rank, {&zero, 1}, {}, tally);
     EXPECT_FALSE(table.open_slots() == 0 && rank + 1 < kWorld);
   }

@@ -173,8 +173,10 @@ void ShardWitness::look_at_partial(const Header& header, std::span<const std::by
 
 void ShardWitness::tick(Time now) {
   before_ = shard_.counters();
-  // A probe, a session that becomes ready or ends: a few a job. And all slots may be overdue.
-  for (std::size_t left = (4U + config_.max_window) * config_.max_jobs; left > 0; --left) {
+  // A probe, a session that becomes ready or ends: a few a job. And all slots may be overdue, and
+  // ranks left behind.
+  const std::size_t most = 4U + config_.max_window + config_.max_workers;
+  for (std::size_t left = most * config_.max_jobs; left > 0; --left) {
     const auto sent = shard_.tick(now);
     if (sent.empty()) return check_bounds(sent);
     for (const Outgoing& outgoing : sent) look_at(outgoing);

@@ -86,10 +86,11 @@ std::vector<Packet> all_packets() {
                       .rounding = 0,
                       .flags = kJoinValuesPinned,
                       .resume = Be32{0xFFFF'FF71},
+                      .held = Be32{5},
                       .moves = Be16{2},
-                      .held = Be16{5},
                       .stragglers = Be16{250},
-                      .quorum = Be16{6}};
+                      .quorum = Be16{6},
+                      .reserved = {}};
   packets.push_back(control("join", Type::kJoin, join,
                             {{"instance", id},
                              {"seed", join.seed.value()},
@@ -102,10 +103,11 @@ std::vector<Packet> all_packets() {
                              {"rounding", join.rounding},
                              {"flags", join.flags},
                              {"resume", join.resume.value()},
-                             {"moves", join.moves.value()},
                              {"held", join.held.value()},
+                             {"moves", join.moves.value()},
                              {"stragglers", join.stragglers.value()},
-                             {"quorum", join.quorum.value()}}));
+                             {"quorum", join.quorum.value()},
+                             {"reserved", 0}}));
 
   const WelcomeBody welcome{.instance = instance,
                             .members = Be64{0xC1C2'C3C4'C5C6'C7C8},

@@ -67,6 +67,16 @@ struct Story {
   bool must_succeed = false;
 };
 
+/// Nobody is left behind in windows that hold nearly all; in the smallest, somebody soon is.
+void draw_lateness(Random& random, Scenario& scenario, bool gentle) {
+  const auto window = gentle ? std::uint16_t{64} : random.pick<std::uint16_t>({1, 1, 2, 8});
+  for (WorkerPlan& worker : scenario.workers) worker.window = window;
+  if (gentle || random.chance(0.5)) return;
+  WorkerPlan& late = scenario.workers[random.below(scenario.workers.size())];
+  const Time by = random.between(0, 4 * kSecond);
+  for (Time& time : late.submit_at) time += by;
+}
+
 Story draw_story(std::uint64_t seed, bool gentle) {
   Random random(seed);
   const auto aggregators = static_cast<std::uint16_t>(random.between(1, 3));
@@ -76,7 +86,10 @@ Story draw_story(std::uint64_t seed, bool gentle) {
                                : draw_wild_faults(random, aggregators, workers),
               .must_succeed = gentle};
   story.scenario = draw_job(random, seed, aggregators, workers, story.faults.back().at);
-  if (random.chance(0.4)) draw_stragglers(random, story.scenario);
+  if (random.chance(0.4)) {
+    draw_stragglers(random, story.scenario);
+    draw_lateness(random, story.scenario, gentle);
+  }
   return story;
 }
 

@@ -18,8 +18,10 @@ constexpr std::uint32_t kWindowsKept = 4;
 
 }  // namespace
 
-void Invariants::expect_worker(std::uint32_t job, std::uint16_t world, std::uint16_t window) {
+void Invariants::expect_worker(std::uint32_t job, std::uint16_t world, std::uint16_t window,
+                               bool leaves_behind) {
   jobs_.insert(job);
+  if (leaves_behind) leaving_behind_.insert(job);
   largest_world_ = std::max(largest_world_, world);
   largest_window_ = std::max(largest_window_, window);
 }
@@ -74,6 +76,7 @@ void Invariants::contributed(const proto::Endpoint& shard, const proto::Endpoint
   std::int64_t& opened = session->opened[sequence % session->window];
   if (opened == sequence) return;
   opened = sequence;
+  if (leaving_behind_.contains(data.job.value())) return;
   // The result of two windows ago is no longer kept.
   const std::uint32_t overwritten = sequence - 2 * session->window;
   if (proto::serial_less(overwritten, session->first_sequence)) return;

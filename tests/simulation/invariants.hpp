@@ -28,7 +28,10 @@ class Invariants {
   // --- What the scenario needs ---
 
   void expect_places(std::size_t shards) { places_ += shards; }
-  void expect_worker(std::uint32_t job, std::uint16_t world, std::uint16_t window);
+  /// Where a job `leaves_behind` ranks that are very late, whether one was is for the results to
+  /// show.
+  void expect_worker(std::uint32_t job, std::uint16_t world, std::uint16_t window,
+                     bool leaves_behind);
 
   // --- Steps ---
 
@@ -67,6 +70,7 @@ class Invariants {
   std::function<bool(const proto::Endpoint&)> lives_;
   std::size_t places_ = 0;
   std::set<std::uint32_t> jobs_;
+  std::set<std::uint32_t> leaving_behind_;
   std::uint16_t largest_world_ = 1;
   std::uint16_t largest_window_ = 1;
   std::map<Key, Session> sessions_;

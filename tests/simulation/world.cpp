@@ -45,7 +45,8 @@ WorkerHost& World::add_worker(worker::StreamConfig config, Time start) {
 
 WorkerHost& World::add_worker(worker::StreamConfig config, const proto::Endpoint& self,
                               Time start) {
-  invariants_.expect_worker(config.job, config.world, config.window);
+  invariants_.expect_worker(config.job, config.world, config.window,
+                            config.straggler_deadline != 0);
   return workers_.emplace_back(std::move(config), self, start, invariants_);
 }
 

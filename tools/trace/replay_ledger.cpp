@@ -32,7 +32,7 @@ std::vector<std::byte> ReplayLedger::join(std::size_t index, std::uint16_t rank,
   // A session that was resumed begins here as a new one, at the same chunk.
   body.members = Be64{};
   body.resume = Be32{};
-  body.held = Be16{};
+  body.held = Be32{};
   body.moves = Be16{};
   // All that a replay takes waits for all ranks.
   body.stragglers = Be16{};

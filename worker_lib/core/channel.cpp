@@ -20,6 +20,10 @@ using proto::Header;
 /// So many packets may overtake another without its being lost (RFC 9002, 6.1.1).
 constexpr std::uint64_t kReordering = 3;
 
+/// Chunks that were held back and are tried again for each that is answered: enough to have all of
+/// them soon, and few enough not to repeat many in vain.
+constexpr std::size_t kAtOnce = 4;
+
 /// In so many round trips a chunk of any rank's that was lost once is sent again and summed up.
 constexpr Time kRepairRoundTrips = 2;
 
@@ -69,6 +73,7 @@ bool Channel::resume(const ShardSession& session, Time now) {
   origin_ = session.first_sequence - static_cast<std::uint32_t>(base);
   oldest_ = next_ = base;
   in_flight_ = 0;
+  ask_at_ = kNever;
   std::fill(ring_.begin(), ring_.end(), Flight{});
   sent_list_ = confirmed_list_ = lost_list_ = FlightList();
   rtt_ = RttEstimator(config_.min_rto, config_.max_rto);
@@ -99,7 +104,7 @@ void Channel::transmit(Time now, std::size_t room, Sink& sink) {
 Time Channel::next_event() const {
   if (suspended_) return kNever;
   if (!lost_list_.empty()) return 0;
-  return std::min(timeout(), last_heartbeat_ + config_.heartbeat_interval);
+  return std::min({timeout(), ask_at_, last_heartbeat_ + config_.heartbeat_interval});
 }
 
 /// When the oldest unanswered chunk times out.
@@ -112,7 +117,24 @@ Time Channel::timeout() const {
   return std::max({oldest, last_progress_, last_timeout_}) + rtt_.rto();
 }
 
+/// Sends the first chunks again that were held back, and the next of them later.
+void Channel::ask_for_held(std::size_t most, Time now) {
+  ask_at_ = kNever;
+  for (std::uint64_t number = oldest_; number < next_; ++number) {
+    Flight& flight = ring_[ring_index(number)];
+    if (flight.state != Flight::State::kSent || !flight.held_back) continue;
+    if (most == 0) {
+      ask_at_ = now + config_.min_rto;
+      return;
+    }
+    --most;
+    flight.held_back = false;
+    move(ring_index(number), Flight::State::kLost);
+  }
+}
+
 void Channel::time_out(Time now) {
+  if (now >= ask_at_) ask_for_held(1, now);
   if (now < timeout()) return;
   const bool confirmed =
       sent_list_.empty() || (!confirmed_list_.empty() &&
@@ -267,6 +289,8 @@ std::optional<Completion> Channel::on_result(const Header& header,
   const std::uint64_t order = flight.first_order;
   move(i, Flight::State::kDone);
   --in_flight_;
+  // There may be room for what was held back.
+  if (ask_at_ != kNever) ask_for_held(kAtOnce, now);
   find_lost_results(order, now);
   while (oldest_ < next_ && ring_[ring_index(oldest_)].state == Flight::State::kDone) ++oldest_;
   const std::uint64_t id = flight.operation_id;
@@ -369,18 +393,20 @@ void Channel::on_nack(const Header& header, const proto::NackBody& body, Time no
   if (lost) window_.on_loss(now, rtt_.smoothed());
 }
 
-void Channel::on_pending(const Header& header, const proto::PendingBody& body) {
+void Channel::on_pending(const Header& header, const proto::PendingBody& body, Time now) {
   std::uint64_t number = 0;
   if (!is_under_way(header.sequence.value(), number)) return;
   const std::uint16_t i = ring_index(number);
   Flight& flight = ring_[i];
   if (flight.state == Flight::State::kDone) return;
   if (body.missing_count.value() == 0) {
-    // Nothing is confirmed: the next time-out asks again.
+    // Nothing is confirmed, and no time-out says when there will be room: the shard is there.
     flight.held_back = config_.straggler_deadline != 0;
+    if (flight.held_back && ask_at_ == kNever) ask_at_ = now + config_.min_rto;
     if (flight.missing_count == 0) flight.missing = body.missing.value();
     return;
   }
+  flight.held_back = false;
   flight.missing = body.missing.value();
   flight.missing_count = body.missing_count.value();
   move(i, Flight::State::kConfirmed);

@@ -57,7 +57,7 @@ class Channel {
   [[nodiscard]] std::optional<Completion> on_result(const proto::Header& header,
                                                     std::span<const std::uint8_t> bytes,
                                                     std::span<const std::uint8_t> ranks, Time now);
-  void on_pending(const proto::Header& header, const proto::PendingBody& body);
+  void on_pending(const proto::Header& header, const proto::PendingBody& body, Time now);
   void on_nack(const proto::Header& header, const proto::NackBody& body, Time now);
   /// A packet of either direction met congestion.
   void on_mark(Time now) { window_.on_mark(now, rtt_.smoothed()); }
@@ -73,8 +73,8 @@ class Channel {
   /// Sequence of the first chunk of which this rank has no result.
   [[nodiscard]] std::uint32_t resume_point() const { return sequence_of(lacking_); }
   /// Chunks from there to the last of which it has one.
-  [[nodiscard]] std::uint16_t held() const {
-    return static_cast<std::uint16_t>(answered_end_ - std::min(answered_end_, lacking_));
+  [[nodiscard]] std::uint32_t held() const {
+    return static_cast<std::uint32_t>(answered_end_ - std::min(answered_end_, lacking_));
   }
   /// A chunk was answered in two sessions, and not with the same ranks and values.
   [[nodiscard]] bool contradicted() const { return contradicted_; }
@@ -112,6 +112,7 @@ class Channel {
   void move(std::uint16_t i, Flight::State state);
   void time_out(Time now);
   void find_lost_results(std::uint64_t order, Time now);
+  void ask_for_held(std::size_t most, Time now);
   void send_again(std::uint16_t i, Time now, Sink& sink);
   void encode_next(const ChunkRange& range);
   void send_next(Time now, Sink& sink);
@@ -148,6 +149,7 @@ class Channel {
   std::uint64_t encoded_ = 0;       // the next chunk to send for the first time
   std::uint64_t answered_end_ = 0;  // after the last chunk with a result of any session
   bool untouched_ = true;           // no result has come yet
+  Time ask_at_ = kNever;            // when what was held back is sent again
   bool suspended_ = false;
   bool contradicted_ = false;
   std::uint64_t order_ = 0;

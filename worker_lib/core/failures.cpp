@@ -65,6 +65,10 @@ Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body) {
       return {NATAGG_AGGREGATOR_LOST, -1,
               "aggregator " + to_string(shard) +
                   " does not know this session: it was restarted, or dropped the job"};
+    case proto::AbortReason::kLeftBehind:
+      return {NATAGG_RANK_LOST, body.rank.value(),
+              "rank " + std::to_string(body.rank.value()) +
+                  " was left behind: it was late by more than is kept for it" + at};
     case proto::AbortReason::kSuperseded:
       return {NATAGG_REFUSED, -1, "the job has formed anew without this worker" + at};
   }

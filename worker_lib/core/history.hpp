@@ -7,10 +7,10 @@
 //
 // Two windows are enough. Let c be the first chunk of which some rank lacks the result. That rank
 // has sent no chunk from c + W on, so nobody has the result of one, so nobody has sent any from
-// c + 2W on. Where results may be partial, somebody may have the result of one before c + 2W, but
-// none from there on, for the aggregator holds those back: three windows are enough, so four are
-// kept. In the place of what was sent stands the result, if that is partial: nothing but it can
-// make the others' bits the same.
+// c + 2W on. Where results may be partial, the others go on while the aggregator has room for what
+// the rank has missed, and more windows are needed: see section 9 of the specification. In the
+// place of what was sent stands the result, if that is partial: nothing but it can make the others'
+// bits the same.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,8 @@ class History {
 
   /// `window` is a power of two. `rank_set_bytes` is 0 where results are never partial.
   History(std::uint16_t window, std::uint16_t values, std::size_t rank_set_bytes)
-      : depth_((rank_set_bytes == 0 ? 2 : 4) * std::uint64_t{window}),
+      : depth_((rank_set_bytes == 0 ? proto::kKeptWindows : proto::kKeptPartialWindows) *
+               std::uint64_t{window}),
         rank_set_bytes_(rank_set_bytes),
         datagram_size_(sizeof(proto::Header) + values + rank_set_bytes),
         entries_(depth_),

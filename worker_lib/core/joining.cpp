@@ -111,7 +111,7 @@ void Joining::join_again(const proto::Endpoint& shard, const Lost& lost, std::ui
   }
   body.members = Be64{lost.members};
   body.resume = Be32{lost.resume};
-  body.held = Be16{lost.held};
+  body.held = Be32{lost.held};
   body.moves = Be16{moves};
   body.flags = static_cast<std::uint8_t>(body.flags & ~proto::kJoinUntouched);
   if (lost.untouched) body.flags |= proto::kJoinUntouched;

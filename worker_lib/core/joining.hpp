@@ -33,7 +33,7 @@ class Joining {
   struct Lost {
     std::uint64_t members = 0;  // its digest
     std::uint32_t resume = 0;   // sequence of the first chunk without a result
-    std::uint16_t held = 0;     // chunks from there to the last with a result
+    std::uint32_t held = 0;     // chunks from there to the last with a result
     bool untouched = true;      // no result has come at all
     std::uint16_t values = 0;   // 0: none was agreed
     std::uint16_t window = 0;

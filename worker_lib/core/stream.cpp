@@ -179,7 +179,7 @@ class Stream::Impl {
         on_result(*channel, header, datagram, proto::rank_set(datagram), now);
         return true;
       case Type::kPending:
-        channel->on_pending(header, proto::read_body<proto::PendingBody>(datagram));
+        channel->on_pending(header, proto::read_body<proto::PendingBody>(datagram), now);
         return true;
       case Type::kNack:
         channel->on_nack(header, proto::read_body<proto::NackBody>(datagram), now);

@@ -33,8 +33,10 @@
  * ranks that are late: a chunk, the values of one packet, that has waited so long is answered with
  * the sum over the m ranks that are there, if they are a quorum, times world / m; an average is that
  * sum divided by m. All ranks, the late ones too, receive the same bits. natagg_get_partial() says
- * how many chunks lack which ranks. A rank that is late by more than a window of chunks holds up the
- * others until it has caught up, and one that is silent for the aggregator's member_timeout is lost.
+ * how many chunks lack which ranks. A rank may be behind by 14 windows of chunks and still gets all
+ * results. One that is later still, and does not catch up in half a second or a straggler deadline,
+ * is left behind: its operations fail. The others go on with partial reductions without a rank that
+ * was left behind or lost, as long as they are a quorum.
  *
  * Failure is final. Every operation has a deadline. When one passes, or a rank or an aggregator is
  * lost, every operation in flight fails, later ones are refused with the same status, and the

@@ -15,7 +15,7 @@ typedef enum natagg_status {
   NATAGG_INVALID_ARGUMENT = -1,   /* the call itself is wrong; nothing has changed */
   NATAGG_TIMED_OUT = -2,          /* a deadline passed: of connecting, or of an operation */
   NATAGG_REFUSED = -3,            /* an aggregator refused the job's terms */
-  NATAGG_RANK_LOST = -4,          /* another rank left, died or fell silent */
+  NATAGG_RANK_LOST = -4,          /* another rank left, died or fell silent; or this one was left behind */
   NATAGG_MISMATCH = -5,           /* ranks submitted different operations */
   NATAGG_AGGREGATOR_LOST = -6,    /* an aggregator fell silent or restarted */
   NATAGG_CLOSED = -7,             /* the worker was closed with the operation in flight */
