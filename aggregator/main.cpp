@@ -105,8 +105,9 @@ void serve(const SignalMask& mask, const std::string& program, const CommandLine
   std::vector<std::string> eal_arguments = split_words(options.eal_args);
   eal_arguments.insert(eal_arguments.end(), command_line.eal.begin(), command_line.eal.end());
 
-  const io::Eal eal(program, eal_arguments, [] { print(help_text()); });
+  io::Eal eal(program, eal_arguments, [] { print(help_text()); });
   const io::Ports ports(options.mtu, eal.lcores());
+  if (ports.gate() != nullptr) eal.keep_memory();  // it works by alarms
   io::Datapath datapath(options, ports, eal.lcores(), std::move(keys));
   const io::Telemetry telemetry(datapath, options);
   LinkWatch link(ports, datapath);

@@ -57,7 +57,7 @@ Eal::Eal(const std::string& program, const std::vector<std::string>& arguments,
 }
 
 Eal::~Eal() {
-  rte_eal_cleanup();
+  if (!keeps_memory_) rte_eal_cleanup();
   restore_dpdk_log();
 }
 

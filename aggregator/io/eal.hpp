@@ -21,10 +21,16 @@ class Eal {
   /// One a shard.
   [[nodiscard]] unsigned lcores() const;
 
+  /// Leaves EAL's memory to the end of the process. Where alarms have run, rte_eal_cleanup() takes
+  /// away what the interrupt thread may be looking at (seen with 22.11: SIGSEGV in
+  /// rte_intr_fd_get), and there is no way to end that thread before.
+  void keep_memory() { keeps_memory_ = true; }
+
  private:
   // EAL keeps pointers into its arguments and orders them anew.
   std::vector<std::string> words_;
   std::vector<char*> argv_;
+  bool keeps_memory_ = false;
 };
 
 /// "rte_ring_create of handoff-0: Cannot allocate memory (12)": what failed, on what, and why.
