@@ -127,11 +127,12 @@ void Memory::release() {
   store(in_.ring->head, static_cast<std::uint16_t>(released_ + mask_ + 1));
 }
 
-// What has arrived before interrupts are wanted causes none: the caller looks again afterwards, and
-// the fence keeps this end's look behind its wish.
+// What has arrived before interrupts are wanted causes none: the caller looks again afterwards. An
+// exchange, unlike a store, keeps this end's look behind its wish; a fence would do so as well, but
+// ThreadSanitizer knows none.
 void Memory::want_interrupts(bool wanted) {
-  store(in_.ring->flags, wanted ? std::uint16_t{0} : kNoInterrupts);
-  if (wanted) std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_ref(in_.ring->flags)
+      .exchange(wanted ? std::uint16_t{0} : kNoInterrupts, std::memory_order_seq_cst);
 }
 
 }  // namespace natagg::worker::memif
