@@ -327,7 +327,12 @@ inline constexpr std::size_t kMaxRankSetBytes = kMaxPartialWorld / 8;
 
 /// How many results of a slot, before its latest two, an aggregator keeps for ranks that are late.
 inline constexpr std::uint32_t kLateWindows = 13;
-/// How many windows of what it sent, or got, a worker keeps for the time when an aggregator is lost.
+/// How long all wait, at least, for ranks that have used that up, and the longest time-out of a
+/// worker in such a job: it tries often enough not to be lost for a few packets in a row.
+inline constexpr std::int64_t kLatePatience_ns = 500'000'000;
+inline constexpr std::int64_t kLateTimeout_ns = kLatePatience_ns / 8;
+/// How many windows of what it sent, or got, a worker keeps for the time when an aggregator is
+/// lost.
 inline constexpr std::uint32_t kKeptWindows = 2;
 inline constexpr std::uint32_t kKeptPartialWindows = kLateWindows + 3;
 

@@ -9,12 +9,6 @@
 #include "proto/serial.hpp"
 
 namespace natagg::aggregator {
-namespace {
-
-// The longest time after which a worker sends a lost packet again.
-constexpr Time kPatience = 500'000'000;
-
-}  // namespace
 
 Backlog::Backlog(std::uint32_t window, std::uint16_t values, std::uint16_t world, Time deadline)
     : window_(window),
@@ -22,7 +16,7 @@ Backlog::Backlog(std::uint32_t window, std::uint16_t values, std::uint16_t world
       set_bytes_(proto::rank_set_bytes(world)),
       world_(world),
       words_((world + 63U) / 64),
-      patience_(std::max(deadline, kPatience)),
+      patience_(std::max(deadline, Time{proto::kLatePatience_ns})),
       pace_(static_cast<std::uint32_t>(std::min<Time>(patience_ / deadline, proto::kLateWindows))),
       queues_(window),
       entries_(window * proto::kLateWindows),

@@ -27,6 +27,12 @@ constexpr std::size_t kAtOnce = 4;
 /// In so many round trips a chunk of any rank's that was lost once is sent again and summed up.
 constexpr Time kRepairRoundTrips = 2;
 
+RttEstimator make_estimator(const StreamConfig& config) {
+  if (config.straggler_deadline == 0) return {config.min_rto, config.max_rto};
+  const Time longest = std::min(config.max_rto, Time{proto::kLateTimeout_ns});
+  return {config.min_rto, std::max(config.min_rto, longest)};
+}
+
 std::size_t rank_set_bytes(const StreamConfig& config) {
   return config.straggler_deadline == 0 ? 0 : proto::rank_set_bytes(config.world);
 }
@@ -40,7 +46,7 @@ Channel::Channel(const StreamConfig& config, const Kernels& kernels, const Shard
       session_(session),
       operations_(operations),
       stats_(stats),
-      rtt_(config.min_rto, config.max_rto),
+      rtt_(make_estimator(config)),
       window_(session.window, proto::datagram_size(session.values)),
       ring_(session.window),
       history_(session.window, session.values, rank_set_bytes(config)),
@@ -76,7 +82,7 @@ bool Channel::resume(const ShardSession& session, Time now) {
   ask_at_ = kNever;
   std::fill(ring_.begin(), ring_.end(), Flight{});
   sent_list_ = confirmed_list_ = lost_list_ = FlightList();
-  rtt_ = RttEstimator(config_.min_rto, config_.max_rto);
+  rtt_ = make_estimator(config_);
   window_ = CongestionWindow(session.window, proto::datagram_size(session.values));
   start(now);
   return true;
