@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "proto/nat8.hpp"
 #include "proto/serial.hpp"
@@ -44,6 +45,7 @@ SlotTable::SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t w
       kernels_(&kernels),
       slots_(window),
       contributed_(window * bitmap_words_),
+      free_(window),
       sums_(allocate<std::int64_t>(window * stride_)),
       carries_(allocate<std::int16_t>(window * stride_)),
       specials_(allocate<std::uint8_t>(window * stride_)),
@@ -53,6 +55,7 @@ SlotTable::SlotTable(std::uint16_t window, std::uint16_t values, std::uint16_t w
     slot(sequence).sequence = sequence - window;
     slot(sequence).contributions = world;
   }
+  std::iota(free_.rbegin(), free_.rend(), std::uint16_t{0});
   excused_.reserve(bitmap_words_);
 }
 
@@ -75,6 +78,8 @@ void SlotTable::open(std::uint32_t sequence, const Chunk& chunk, std::uint16_t o
   s.sequence = sequence;
   s.contributions = 0;
   s.opener = opener;
+  s.accumulator = free_.back();
+  free_.pop_back();
   s.version ^= 1;
   s.open = true;
   s.wide = false;
@@ -85,7 +90,6 @@ void SlotTable::open(std::uint32_t sequence, const Chunk& chunk, std::uint16_t o
   std::fill_n(
       contributed_.begin() + static_cast<std::ptrdiff_t>((sequence & mask_) * bitmap_words_),
       bitmap_words_, 0);
-  ++open_slots_;
 }
 
 bool SlotTable::has_contributed(std::uint32_t sequence, std::uint16_t rank) const {
@@ -107,8 +111,8 @@ bool SlotTable::contribute(std::uint32_t sequence, std::uint16_t rank,
                            std::span<const std::uint8_t> bytes, const Scan& scan,
                            nat8::Tally& tally) {
   Slot& s = slot(sequence);
-  std::int64_t* sums = sums_.get() + offset(sequence);
-  std::int16_t* carry = carries_.get() + offset(sequence);
+  std::int64_t* const sums = this->sums(s);
+  std::int16_t* const carry = carries(s);
   s.bound = std::min(s.bound + (std::uint64_t{1} << scan.largest_code), kUnbounded);
   if (s.contributions == 0) {
     kernels_->store(bytes.data(), sums, bytes.size());
@@ -120,7 +124,7 @@ bool SlotTable::contribute(std::uint32_t sequence, std::uint16_t rank,
       kernels_->accumulate(bytes.data(), sums, bytes.size());
     }
   }
-  if (scan.any_special) merge_specials(s, specials_.get() + offset(sequence), bytes);
+  if (scan.any_special) merge_specials(s, specials(s), bytes);
   arrive(sequence, rank);
   if (s.contributions < world_) return false;
   finish(sequence, tally);
@@ -191,7 +195,7 @@ void SlotTable::close(Slot& s, bool partial, bool specials) {
                          .specials = specials,
                          .partial = partial};
   s.open = false;
-  --open_slots_;
+  free_.push_back(s.accumulator);
 }
 
 void SlotTable::widen(Slot& s, const std::int64_t* sums, std::int16_t* carry) {
@@ -212,12 +216,12 @@ void SlotTable::merge_specials(Slot& s, std::uint8_t* map, std::span<const std::
 void SlotTable::finish(std::uint32_t sequence, nat8::Tally& tally) {
   Slot& s = slot(sequence);
   const std::size_t count = s.chunk.count;
-  std::int64_t* sums = sums_.get() + offset(sequence);
-  const std::uint8_t* specials = specials_.get() + offset(sequence);
+  std::int64_t* const sums = this->sums(s);
+  const std::uint8_t* const specials = this->specials(s);
   if (s.wide) {
     // Anything beyond 63 bits clips to the largest code, so only its sign is still needed.
     constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-    const std::int16_t* carry = carries_.get() + offset(sequence);
+    const std::int16_t* const carry = carries(s);
     for (std::size_t i = 0; i < count; ++i) {
       const bool fits = carry[i] == (sums[i] < 0 ? -1 : 0) && sums[i] >= -largest;
       if (!fits) sums[i] = carry[i] < 0 ? -largest : largest;

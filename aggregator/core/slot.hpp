@@ -10,6 +10,9 @@
 // arrives every rank has the result of s-W. Two cached results a slot are therefore enough to
 // answer every retransmission that a correct rank can make.
 //
+// Sums are in use while a chunk is open. A free list of them, last in, first out, keeps those in
+// use few and in the cache, however large the window is.
+//
 // A chunk may also be finished with some ranks' contributions alone. s+W then has to wait until the
 // others have come to s as well, by sending it or s+W, which says that they have the result of s-W.
 #pragma once
@@ -126,7 +129,7 @@ class SlotTable {
     });
   }
 
-  [[nodiscard]] std::size_t open_slots() const { return open_slots_; }
+  [[nodiscard]] std::size_t open_slots() const { return slots_.size() - free_.size(); }
   [[nodiscard]] std::uint32_t window() const { return mask_ + 1; }
 
  private:
@@ -142,7 +145,8 @@ class SlotTable {
     std::uint32_t sequence = 0;       // of the open chunk, else of the last finished one
     std::uint16_t contributions = 0;  // ranks that have come to it, if too late to be added
     std::uint16_t opener = 0;
-    std::uint8_t version = 0;  // which cached result the open or last chunk writes
+    std::uint16_t accumulator = 0;  // of the open chunk
+    std::uint8_t version = 0;       // which cached result the open or last chunk writes
     bool open = false;
     bool wide = false;        // sums are 80 bits: carry holds the upper 16
     bool specials = false;    // the special map is in use
@@ -161,8 +165,14 @@ class SlotTable {
 
   [[nodiscard]] Slot& slot(std::uint32_t sequence) { return slots_[sequence & mask_]; }
   [[nodiscard]] const Slot& slot(std::uint32_t sequence) const { return slots_[sequence & mask_]; }
-  [[nodiscard]] std::size_t offset(std::uint32_t sequence) const {
-    return std::size_t{sequence & mask_} * stride_;
+  [[nodiscard]] std::int64_t* sums(const Slot& s) const {
+    return sums_.get() + s.accumulator * stride_;
+  }
+  [[nodiscard]] std::int16_t* carries(const Slot& s) const {
+    return carries_.get() + s.accumulator * stride_;
+  }
+  [[nodiscard]] std::uint8_t* specials(const Slot& s) const {
+    return specials_.get() + s.accumulator * stride_;
   }
   [[nodiscard]] std::uint8_t* cached_bytes(std::uint32_t sequence, unsigned version) const {
     return results_.get() + (2 * std::size_t{sequence & mask_} + version) * result_stride_;
@@ -180,11 +190,11 @@ class SlotTable {
   std::size_t bitmap_words_;
   proto::RoundingKey key_;
   const Kernels* kernels_;
-  std::size_t open_slots_ = 0;
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> excused_;      // bitmap of ranks; empty when it is none
   std::vector<std::uint64_t> contributed_;  // bitmap_words_ a slot
-  AlignedArray<std::int64_t> sums_;
+  std::vector<std::uint16_t> free_;         // accumulators, the one that was in use last at the end
+  AlignedArray<std::int64_t> sums_;         // stride_ an accumulator, as are the next two
   AlignedArray<std::int16_t> carries_;
   AlignedArray<std::uint8_t> specials_;  // a special byte, or 0 for a finite sum
   AlignedArray<std::uint8_t> results_;   // two versions a slot
