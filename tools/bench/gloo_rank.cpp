@@ -52,11 +52,10 @@ class GlooReducer : public Reducer {
     return static_cast<std::uint32_t>(context_->size);
   }
   [[nodiscard]] std::uint64_t longest_row() const override { return longest_exact_row(world()); }
-  [[nodiscard]] bool in_place() const override { return true; }
 
-  void prepare(std::span<const TensorMemory> tensors) override {
-    for (const TensorMemory& tensor : tensors) {
-      const std::vector<float*> memory = {tensor.out.data()};
+  void prepare(std::span<const TensorValues> tensors) override {
+    for (TensorValues tensor : tensors) {
+      const std::vector<float*> memory = {tensor.data()};
       const int count = static_cast<int>(count_);
       if (algorithm_ == "halving-doubling") {
         algorithms_.push_back(
@@ -70,25 +69,23 @@ class GlooReducer : public Reducer {
     }
   }
 
-  void fill(const TensorMemory& tensor, std::size_t index) override {
-    fill_exact(tensor.in, index, rank());
-  }
+  void fill(TensorValues tensor, std::size_t index) override { fill_exact(tensor, index, rank()); }
 
-  void reduce(std::span<const TensorMemory>) override {
+  void reduce(std::span<const TensorValues>) override {
     for (const auto& algorithm : algorithms_) algorithm->run();
     for (gloo::AllreduceOptions& options : calls_) gloo::allreduce(options);
   }
 
-  void check(const TensorMemory& tensor, std::size_t index) override {
-    check_exact(tensor.out, index, world());
+  void check(TensorValues tensor, std::size_t index) override {
+    check_exact(tensor, index, world());
   }
 
  private:
-  gloo::AllreduceOptions call(const TensorMemory& tensor, std::uint32_t tag) {
+  gloo::AllreduceOptions call(TensorValues tensor, std::uint32_t tag) {
     gloo::AllreduceOptions options(context_);
     options.setAlgorithm(algorithm_ == "ring" ? gloo::AllreduceOptions::Algorithm::RING
                                               : gloo::AllreduceOptions::Algorithm::BCUBE);
-    options.setOutput(tensor.out.data(), tensor.out.size());
+    options.setOutput(tensor.data(), tensor.size());
     options.setReduceFunction(
         static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
     options.setTag(tag);

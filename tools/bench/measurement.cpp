@@ -18,21 +18,17 @@ namespace {
 /// The memory of all tensors.
 class Tensors {
  public:
-  Tensors(const RankOptions& options, bool in_place)
-      : in_(options.tensors * options.count), out_(in_place ? 0 : in_.size()) {
+  explicit Tensors(const RankOptions& options) : values_(options.tensors * options.count) {
     for (std::size_t i = 0; i < options.tensors; ++i) {
-      const std::span in = std::span(in_).subspan(i * options.count, options.count);
-      const std::span out = std::span(out_);
-      all_.push_back({in, in_place ? in : out.subspan(i * options.count, options.count)});
+      all_.push_back(std::span(values_).subspan(i * options.count, options.count));
     }
   }
 
-  [[nodiscard]] std::span<const TensorMemory> all() const { return all_; }
+  [[nodiscard]] std::span<const TensorValues> all() const { return all_; }
 
  private:
-  std::vector<float> in_;  // zeros: its pages are there
-  std::vector<float> out_;
-  std::vector<TensorMemory> all_;
+  std::vector<float> values_;  // zeros: its pages are there
+  std::vector<TensorValues> all_;
 };
 
 /// What grew during the rows.
@@ -47,7 +43,7 @@ class Measurement {
       : reducer_(reducer),
         options_(options),
         meeting_(options.directory + "/meeting", reducer.rank(), reducer.world(), options.limit),
-        tensors_(options, reducer.in_place()),
+        tensors_(options),
         make_progress_([this] { reducer_.make_progress(); }) {
     if (reducer.rank() == 0) watched_ = options.watch;
     spent_.watched_cpu_ns.resize(watched_.size());
@@ -90,12 +86,12 @@ class Measurement {
   void meet() { meeting_.wait(make_progress_); }
 
   void fill() {
-    const std::span<const TensorMemory> all = tensors_.all();
+    const std::span<const TensorValues> all = tensors_.all();
     for (std::size_t i = 0; i < all.size(); ++i) reducer_.fill(all[i], i);
   }
 
   void check() {
-    const std::span<const TensorMemory> all = tensors_.all();
+    const std::span<const TensorValues> all = tensors_.all();
     for (std::size_t i = 0; i < all.size(); ++i) reducer_.check(all[i], i);
   }
 

@@ -22,21 +22,18 @@ class MpiReducer : public Reducer {
   [[nodiscard]] std::uint32_t rank() const override { return static_cast<std::uint32_t>(rank_); }
   [[nodiscard]] std::uint32_t world() const override { return static_cast<std::uint32_t>(world_); }
   [[nodiscard]] std::uint64_t longest_row() const override { return longest_exact_row(world()); }
-  [[nodiscard]] bool in_place() const override { return true; }
 
-  void fill(const TensorMemory& tensor, std::size_t index) override {
-    fill_exact(tensor.in, index, rank());
-  }
+  void fill(TensorValues tensor, std::size_t index) override { fill_exact(tensor, index, rank()); }
 
-  void reduce(std::span<const TensorMemory> tensors) override {
-    for (const TensorMemory& tensor : tensors) {
-      MPI_Allreduce(MPI_IN_PLACE, tensor.out.data(), static_cast<int>(tensor.out.size()), MPI_FLOAT,
+  void reduce(std::span<const TensorValues> tensors) override {
+    for (TensorValues tensor : tensors) {
+      MPI_Allreduce(MPI_IN_PLACE, tensor.data(), static_cast<int>(tensor.size()), MPI_FLOAT,
                     MPI_SUM, MPI_COMM_WORLD);
     }
   }
 
-  void check(const TensorMemory& tensor, std::size_t index) override {
-    check_exact(tensor.out, index, world());
+  void check(TensorValues tensor, std::size_t index) override {
+    check_exact(tensor, index, world());
   }
 
   void make_progress() override {

@@ -34,42 +34,37 @@ class NataggReducer : public Reducer {
   explicit NataggReducer(const Options& options) : options_(options), worker_(options) {
     for (std::uint32_t rank = 0; rank < options.world; ++rank) {
       periods_.push_back(tools::generate_tensor(tools::DataType::kFloat32, 1, rank, kPeriod));
+      share_zeros(periods_.front().values<float>(), periods_.back().values<float>());
     }
   }
 
   [[nodiscard]] std::uint32_t rank() const override { return options_.rank; }
   [[nodiscard]] std::uint32_t world() const override { return options_.world; }
   [[nodiscard]] std::uint64_t longest_row() const override { return 1000; }
-  // In place, the next operation would not be about values like a gradient's any more.
-  [[nodiscard]] bool in_place() const override { return false; }
 
-  void prepare(std::span<const TensorMemory> tensors) override {
-    requests_.resize(tensors.size());
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      copy_values(options_.rank, first_of(i), tensors[i].in);
-    }
+  void prepare(std::span<const TensorValues> tensors) override { requests_.resize(tensors.size()); }
+
+  void fill(TensorValues tensor, std::size_t index) override {
+    copy_values(options_.rank, first_of(index), tensor);
   }
 
-  void fill(const TensorMemory&, std::size_t) override {}
-
-  void reduce(std::span<const TensorMemory> tensors) override {
+  void reduce(std::span<const TensorValues> tensors) override {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      requests_[i] = worker_.allreduce_async(tensors[i].in, tensors[i].out);
+      requests_[i] = worker_.allreduce_async(tensors[i], Reduction::kAverage);
     }
     for (const Request& request : requests_) request.wait();
   }
 
-  void check(const TensorMemory& tensor, std::size_t index) override {
-    const std::size_t blocks = (tensor.out.size() + kBlock - 1) / kBlock;
+  void check(TensorValues tensor, std::size_t index) override {
+    const std::size_t blocks = (tensor.size() + kBlock - 1) / kBlock;
     const std::size_t most = kChecked / kBlock;
     const std::size_t stride = std::max<std::size_t>((blocks + most - 1) / most, options_.world);
     for (std::size_t block = options_.rank; block < blocks; block += stride) {
       const std::size_t first = block * kBlock;
-      check_block(tensor.out.subspan(first, std::min(kBlock, tensor.out.size() - first)), index,
-                  first);
+      check_block(tensor.subspan(first, std::min(kBlock, tensor.size() - first)), index, first);
     }
     checksum_ = std::transform_reduce(
-        tensor.out.begin(), tensor.out.end(), checksum_,
+        tensor.begin(), tensor.end(), checksum_,
         [](std::uint64_t sum, std::uint64_t bits) { return (sum ^ bits) * 0x100'0000'01B3; },
         [](float value) { return std::uint64_t{std::bit_cast<std::uint32_t>(value)}; });
   }
@@ -95,6 +90,14 @@ class NataggReducer : public Reducer {
   }
 
  private:
+  /// Where the first rank has a zero, all have: else averages, which the next operation of a row is
+  /// about, would have none.
+  static void share_zeros(std::span<const float> first, std::span<float> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (first[i] == 0) values[i] = 0;
+    }
+  }
+
   /// Tensors begin at different places of the period.
   static std::size_t first_of(std::size_t index) { return index * 1009; }
 
@@ -116,9 +119,11 @@ class NataggReducer : public Reducer {
       copy_values(rank, first_of(index) + first, inputs.back().values<float>());
     }
     // Of the job's first operations, one a tensor.
-    const tools::Tensor expected = tools::reference_allreduce(
-        inputs,
-        {.seed = options_.seed, .operation = static_cast<std::uint32_t>(index), .first = first});
+    const tools::Tensor expected =
+        tools::reference_allreduce(inputs, {.seed = options_.seed,
+                                            .operation = static_cast<std::uint32_t>(index),
+                                            .reduction = proto::Reduction::kAverage,
+                                            .first = first});
     const std::span<const float> values = expected.values<float>();
     const auto [wrong, right] = std::ranges::mismatch(result, values, [](float a, float b) {
       return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);

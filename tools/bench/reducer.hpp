@@ -12,11 +12,8 @@
 
 namespace natagg::bench {
 
-/// The memory of one tensor. Both are the same memory for a reducer that works in place.
-struct TensorMemory {
-  std::span<float> in;
-  std::span<float> out;
-};
+/// Those of one tensor, which is reduced in place, as frameworks do.
+using TensorValues = std::span<float>;
 
 class Reducer {
  public:
@@ -31,20 +28,18 @@ class Reducer {
   /// How often in a row operations may follow each other without a fill() between them.
   [[nodiscard]] virtual std::uint64_t longest_row() const = 0;
 
-  [[nodiscard]] virtual bool in_place() const = 0;
-
   /// Called once, before all else: the tensors that every operation is about.
-  virtual void prepare(std::span<const TensorMemory>) {}
+  virtual void prepare(std::span<const TensorValues>) {}
 
   /// This rank's values, for the next operation: tensor `index` of those that were prepared.
-  virtual void fill(const TensorMemory& tensor, std::size_t index) = 0;
+  virtual void fill(TensorValues tensor, std::size_t index) = 0;
 
   /// Sums all tensors over all ranks. Returns once this rank has every result. Timed.
-  virtual void reduce(std::span<const TensorMemory> tensors) = 0;
+  virtual void reduce(std::span<const TensorValues> tensors) = 0;
 
   /// Throws std::runtime_error naming the first value that is not what it must be after the first
   /// operation.
-  virtual void check(const TensorMemory& tensor, std::size_t index) = 0;
+  virtual void check(TensorValues tensor, std::size_t index) = 0;
 
   /// Called again and again while this rank waits for the others outside an operation: a library
   /// without threads of its own may still owe them packets.

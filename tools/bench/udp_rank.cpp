@@ -64,20 +64,19 @@ class UdpReducer : public Reducer {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t world() const override { return 2; }
   [[nodiscard]] std::uint64_t longest_row() const override { return 1000; }
-  [[nodiscard]] bool in_place() const override { return true; }
 
-  void fill(const TensorMemory&, std::size_t) override {
+  void fill(TensorValues, std::size_t) override {
     // Rank 1 gets its bytes from rank 0.
     for (std::size_t i = 0; i < packet_.size(); ++i) packet_[i] = rank_ == 0 ? value(i) : 0;
   }
 
-  void reduce(std::span<const TensorMemory>) override {
+  void reduce(std::span<const TensorValues>) override {
     if (rank_ == 0) send();
     receive();
     if (rank_ == 1) send();
   }
 
-  void check(const TensorMemory&, std::size_t) override {
+  void check(TensorValues, std::size_t) override {
     for (std::size_t i = 0; i < packet_.size(); ++i) {
       if (packet_[i] != value(i)) {
         throw std::runtime_error("check failed: byte " + std::to_string(i) + " has changed");
