@@ -5,13 +5,13 @@
 // hold, and some more so that neither idles. More would only wait in queues, fill the aggregator's
 // receive ring where n ranks send at once, and spread the slots in use beyond its caches.
 //
-// It judges by the round trip, as TCP Vegas (Brakmo and Peterson, 1995) and TIMELY (Mittal et al.,
-// 2015) do, once a round, that is, once a window's worth of answers. Let the base be the shortest
-// round trip seen. Until one and a half of it nothing much waits anywhere, and the window grows: it
-// doubles each round at first, later by a quarter. Beyond twice the base it shrinks by an eighth,
-// but not below 128 KiB: so little does no harm, and where processes share a core the round trip
-// says little. A loss takes a third and a mark of congestion a fifth, at most once a round trip,
-// since a lost packet among hundreds says little where n ranks clock each other.
+// It judges by the average round trip, as TCP Vegas (Brakmo and Peterson, 1995) and TIMELY (Mittal
+// et al., 2015) do, once a round, that is, once a window's worth of answers. Let the base be the
+// shortest round trip seen. Until one and a half of it nothing much waits anywhere, and the window
+// grows: it doubles each round at first, later by a quarter. Beyond twice the base it shrinks by an
+// eighth, but not below 128 KiB: so little does no harm, and where processes share a core the round
+// trip says little. A loss takes a third and a mark of congestion a fifth, at most once a round
+// trip, since a lost packet among hundreds says little where n ranks clock each other.
 //
 // A round trip holds the wait for the slowest rank, too. Then the others' windows shrink, which
 // costs nothing: they are waiting anyway.
@@ -38,11 +38,12 @@ class CongestionWindow {
   /// `sent` counts the packets that were sent before it, `next` those until now.
   void on_round_trip(Time rtt, Time base, std::uint64_t sent, std::uint64_t next) {
     base_ = base;
-    shortest_ = std::min(shortest_, rtt);
+    waited_ += rtt;
+    ++answered_;
     if (sent < round_end_) return;
-    judge(static_cast<double>(next - sent));
+    judge(waited_ / answered_, static_cast<double>(next - sent));
     round_end_ = next;
-    shortest_ = kNever;
+    waited_ = answered_ = 0;
   }
 
   void on_loss(Time now, Time rtt) { reduce(kLossFactor, now, rtt); }
@@ -66,20 +67,20 @@ class CongestionWindow {
     size_ = std::max(std::min(kFloor, limit_), size_ * factor);
   }
 
-  /// At the end of a round in which `used` chunks were under way.
-  void judge(double used) {
-    const bool queues = shortest_ > 2 * base_;
+  /// At the end of a round of `rtt` on average, in which `used` chunks were under way.
+  void judge(Time rtt, double used) {
+    const bool queues = rtt > 2 * base_;
     if (queues && size_ > small_) {
       slow_start_ = false;
       size_ = std::max(small_, size_ - size_ / 8);
     } else if (used >= size_ / 2) {  // else a larger window would not have mattered
-      size_ = std::min(limit_, size_ + growth());
+      size_ = std::min(limit_, size_ + growth(rtt));
     }
   }
 
-  [[nodiscard]] double growth() const {
+  [[nodiscard]] double growth(Time rtt) const {
     if (slow_start_) return size_;
-    if (shortest_ < base_ + base_ / 2) return std::max(size_ / 4, 1.0);
+    if (rtt < base_ + base_ / 2) return std::max(size_ / 4, 1.0);
     return size_ < small_ ? 1.0 : 0.0;
   }
 
@@ -89,7 +90,8 @@ class CongestionWindow {
   bool slow_start_ = true;
   Time last_reduction_ = 0;
   Time base_ = kNever;
-  Time shortest_ = kNever;  // of this round
+  Time waited_ = 0;  // for the answers of this round
+  Time answered_ = 0;
   std::uint64_t round_end_ = 0;
 };
 
