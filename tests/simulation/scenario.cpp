@@ -88,6 +88,18 @@ WorkerPlan draw_worker(Random& random, const Scenario& scenario, Time start_spre
   return worker;
 }
 
+/// So that nobody is so late as to be left behind, which other stories are about.
+void bound_lateness(Scenario& scenario) {
+  constexpr Time kLatest = 300 * kMillisecond;
+  for (std::size_t i = 0; i < scenario.operations.size(); ++i) {
+    Time first = kNever;
+    for (const WorkerPlan& worker : scenario.workers) first = std::min(first, worker.submit_at[i]);
+    for (WorkerPlan& worker : scenario.workers) {
+      worker.submit_at[i] = std::min(worker.submit_at[i], first + kLatest);
+    }
+  }
+}
+
 void draw_sizes(Random& random, Scenario& scenario) {
   const std::size_t mtu = random.pick<std::size_t>({300, 300, 576, 1500, 1500, 1500, 9000});
   const auto window = static_cast<std::uint16_t>(1U << random.below(9));
@@ -152,7 +164,10 @@ Scenario draw(std::uint64_t seed) {
   }
   // With a key, the list of ranks takes the place of some values.
   const bool has_room = !scenario.authenticated || (!narrow && scenario.values == 0);
-  if (seed % kStraggling == 0 && has_room) draw_stragglers(random, scenario);
+  if (seed % kStraggling == 0 && has_room) {
+    draw_stragglers(random, scenario);
+    bound_lateness(scenario);
+  }
   return scenario;
 }
 
