@@ -171,7 +171,7 @@ void Channel::send_again(std::uint16_t i, Time now, Sink& sink) {
   move(i, Flight::State::kSent);
   flight.sent = now;
   flight.order = order_++;
-  flight.retransmitted = true;
+  flight.repeats = std::min<std::uint8_t>(flight.repeats + 1, Flight::kMostRepeats);
   last_sent_ = now;
   ++stats_.data_packets;
   ++stats_.retransmissions;
@@ -284,7 +284,7 @@ std::optional<Completion> Channel::on_result(const Header& header,
 
   ++stats_.result_packets;
   if ((header.flags & proto::kFlagMulticast) != 0) ++stats_.multicast_results;
-  if (!flight.retransmitted) {
+  if (flight.repeats == 0) {
     rtt_.sample(now - flight.sent, now);
     window_.on_round_trip(now - flight.sent, rtt_.base(), flight.order, order_);
   }
@@ -376,10 +376,16 @@ void Channel::find_lost_results(std::uint64_t order, Time now) {
   const Time patience = kRepairRoundTrips * rtt_.smoothed();
   while (!sent_list_.empty()) {
     const Flight& first = ring_[sent_list_.head()];
-    if (first.order + kReordering > order || now - first.sent < patience) return;
+    if (first.order + kReordering > order || now - first.sent < patience << first.repeats) return;
     move(sent_list_.head(), Flight::State::kLost);
     window_.on_loss(now, rtt_.smoothed());
   }
+}
+
+/// In which the latest copy of a chunk, which was sent again, may yet arrive. Twice as long each
+/// time: where copies wait in a queue, more of them would only lengthen it.
+Time Channel::patience(const Flight& flight) const {
+  return rtt_.base() == kNever ? 0 : rtt_.base() << (flight.repeats - 1);
 }
 
 void Channel::on_nack(const Header& header, const proto::NackBody& body, Time now) {
@@ -391,8 +397,7 @@ void Channel::on_nack(const Header& header, const proto::NackBody& body, Time no
     if (!is_under_way(header.sequence.value() + i, number)) continue;
     const Flight& flight = ring_[ring_index(number)];
     if (flight.state == Flight::State::kDone || flight.state == Flight::State::kLost) continue;
-    // Asked for before the second copy can have arrived.
-    if (flight.retransmitted && now - flight.sent < rtt_.base()) continue;
+    if (flight.repeats != 0 && now - flight.sent < patience(flight)) continue;
     move(ring_index(number), Flight::State::kLost);
     lost = true;
   }

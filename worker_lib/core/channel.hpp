@@ -118,6 +118,7 @@ class Channel {
   void send_next(Time now, Sink& sink);
   void start(Time now);
   void send_heartbeat(Time now, Sink& sink);
+  [[nodiscard]] Time patience(const Flight& flight) const;
   [[nodiscard]] bool may_have(const proto::Header& sent, std::span<const std::uint8_t> ranks) const;
   void take(std::uint64_t number, const Flight& flight, const proto::Header& header,
             std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> ranks);

@@ -22,6 +22,8 @@ struct Flight {
     kLost,       // to be sent again
   };
 
+  static constexpr std::uint8_t kMostRepeats = 10;
+
   std::uint64_t operation_id = 0;
   std::uint64_t element = 0;
   Time sent = 0;                  // last
@@ -33,8 +35,8 @@ struct Flight {
   std::uint16_t missing_count = 0;  // ranks it waits for; 0: never confirmed
   std::uint16_t previous = 0;
   std::uint16_t next = 0;
-  bool retransmitted = false;
-  bool held_back = false;  // not taken yet: `missing` is a window behind
+  std::uint8_t repeats = 0;  // copies sent after the first, at most kMostRepeats
+  bool held_back = false;    // not taken yet: `missing` is a window behind
   State state = State::kDone;
 };
 
