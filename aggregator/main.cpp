@@ -17,6 +17,7 @@
 
 #include "aggregator/configuration.hpp"
 #include "aggregator/control.hpp"
+#include "aggregator/io/capture.hpp"
 #include "aggregator/io/datapath.hpp"
 #include "aggregator/io/eal.hpp"
 #include "aggregator/io/ports.hpp"
@@ -106,6 +107,7 @@ void serve(const SignalMask& mask, const std::string& program, const CommandLine
   eal_arguments.insert(eal_arguments.end(), command_line.eal.begin(), command_line.eal.end());
 
   io::Eal eal(program, eal_arguments, [] { print(help_text()); });
+  const io::Capture capture;
   const io::Ports ports(options.mtu, eal.lcores());
   if (ports.gate() != nullptr) eal.keep_memory();  // it works by alarms
   io::Datapath datapath(options, ports, eal.lcores(), std::move(keys));

@@ -113,27 +113,30 @@ class Aggregator:
         self.address = host.address
         self.process = None
         self.memif_socket = None
+        self.name = None  # of the daemon, also for DPDK
+        self.runtime = None
         self._starts = 0
 
-    def start(self, shards=1, memifs=0, driver="net_af_packet", **options):
+    def start(self, shards=1, memifs=0, driver="net_af_packet", hugepages=False, **options):
         """`options` are the daemon's own. With `memifs`, it serves so many workers beside it through
         memory alone, by devices of those numbers from 0 on `memif_socket`. `driver` is what takes
-        the host's interface; net_tap makes one of its own, which is bridged to it."""
+        the host's interface; net_tap makes one of its own, which is bridged to it. With `hugepages`,
+        DPDK's tools can attach, in the directory `runtime`."""
         self._starts += 1
-        name = f"{self.host.name}.{self._starts}"
+        name = self.name = f"{self.host.name}.{self._starts}"
         self.memif_socket = self._lab.scratch / f"{name}.memif"
         ready = self._lab.scratch / f"{name}.ready"
         options = {"address": self.address, "idle": "polite", "ready_file": ready,
                    **options}
         # Relative to the working directory: DPDK makes sockets there, whose paths must be short.
-        runtime = f"{name}.run"
-        (self._lab.scratch / runtime).mkdir()
+        self.runtime = f"{name}.run"
+        (self._lab.scratch / self.runtime).mkdir()
         self.process = self.host.start(
-            [self._lab.daemon, *self._eal_arguments(shards, name),
+            [self._lab.daemon, *self._eal_arguments(shards, name, hugepages),
              *(self._memif_arguments(memifs) if memifs else self._kernel_arguments(driver, shards)),
              "--",
              *(f"--{key}={value}" for key, value in options.items())],
-            self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": runtime})
+            self._lab.scratch / f"{name}.log", {"RUNTIME_DIRECTORY": self.runtime})
         wait_until(lambda: ready.exists() or not self.process.running(), self.READY_LIMIT,
                    f"{name} to be ready", self.process)
         if not self.process.running():
@@ -143,11 +146,11 @@ class Aggregator:
         return self
 
     @staticmethod
-    def _eal_arguments(shards, name):
+    def _eal_arguments(shards, name, hugepages):
         cpus = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
         lcores = ",".join(f"{shard}@({cpus})" for shard in range(shards))
-        return ["--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--file-prefix", name,
-                "--lcores", lcores]
+        memory = [] if hugepages else ["--no-huge", "--no-shconf"]
+        return [*memory, "-m", "256", "--no-pci", "--file-prefix", name, "--lcores", lcores]
 
     def _memif_arguments(self, memifs):
         arguments = []

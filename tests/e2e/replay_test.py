@@ -5,7 +5,10 @@
 """What a switch records of a real job replays with the same bits, in process and into a daemon."""
 
 import json
+import shutil
 import signal
+import unittest
+from pathlib import Path
 
 import harness
 from harness import GRADIENTS, Process, wait_until
@@ -14,9 +17,7 @@ TOOLS = harness.BUILD / "tools"
 LAST = bytes.fromhex("feedfacecafe")
 
 
-class Replay(harness.LabTest):
-    shards = 2
-
+class ReplayTest(harness.LabTest):
     def replay(self, trace, *options):
         """The report of a replay, run at worker 0; nothing is wrong."""
         status, text = self.lab.workers[0].run(
@@ -26,6 +27,10 @@ class Replay(harness.LabTest):
         self.assertEqual((report["answers"]["wrong"], report["answers"]["missing"]), (0, 0))
         self.assertEqual((report["trace"]["findings"], report["findings"]), ([], []))
         return report
+
+
+class Replay(ReplayTest):
+    shards = 2
 
     def generate(self, *options):
         trace = self.lab.scratch / "generated.pcap"
@@ -73,6 +78,46 @@ class Replay(harness.LabTest):
         self.assertEqual(report["answers"]["right"], 3 * 2 * 72)
         self.assertGreater(report["packets_per_second"], 100)
         self.assertGreater(report["latency_us"]["p50"], 1)
+
+
+class Capture(ReplayTest):
+    """By DPDK's own tool, from the daemon's device."""
+
+    @classmethod
+    def setUpClass(cls):
+        if shutil.which("dpdk-dumpcap") is None:
+            raise unittest.SkipTest("no dpdk-dumpcap, of Debian's package dpdk-dev")
+        free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+        if not free.exists() or int(free.read_text(encoding="ascii")) < 160:
+            raise unittest.SkipTest("needs 160 free hugepages of 2 MB")
+        super().setUpClass()
+
+    @staticmethod
+    def remove_hugepages(aggregator):
+        """What DPDK leaves to its next start."""
+        if aggregator.process.running():
+            aggregator.kill()
+        for file in Path("/dev/hugepages").glob(f"{aggregator.name}map_*"):
+            file.unlink()
+
+    def test_of_the_device_replays_with_the_same_bits(self):
+        aggregator = self.lab.aggregators[0]
+        aggregator.stop()
+        aggregator.start(self.shards, hugepages=True)
+        self.addCleanup(self.remove_hugepages, aggregator)
+        trace = self.lab.scratch / "captured.pcapng"
+        dumpcap = aggregator.host.start(
+            ["dpdk-dumpcap", "--file-prefix", aggregator.name, "-i", "0", "-w", trace],
+            self.lab.scratch / "dumpcap.log", {"RUNTIME_DIRECTORY": aggregator.runtime})
+        wait_until(lambda: "Packets captured" in dumpcap.text(), 20, "dpdk-dumpcap", dumpcap)
+        self.lab.all_reduce(4, input=lambda rank: GRADIENTS[rank], seed=5)
+        dumpcap.kill(signal.SIGINT)
+        self.assertEqual(dumpcap.wait(20), 0, dumpcap.text())
+        report = self.replay(trace)
+        chunks = 153  # of 1,408 values
+        self.assertGreaterEqual(report["trace"]["results_right"], chunks)
+        self.assertEqual(report["answers"]["right"], chunks)
+        aggregator.stop()
 
 
 if __name__ == "__main__":

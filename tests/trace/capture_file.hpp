@@ -22,7 +22,7 @@ namespace natagg::testing {
 using Bytes = std::vector<std::byte>;
 
 struct Record {
-  std::uint32_t seconds = 0;
+  std::uint64_t seconds = 0;   // pcapng alone has room for more than 32 bits
   std::uint32_t fraction = 0;  // ns
   std::uint32_t length = 0;    // on the wire
   Bytes bytes;
@@ -94,7 +94,8 @@ inline void write_capture(const std::string& path, const CaptureFile& capture) {
   for (const std::uint32_t number : {0U, 0U, 262'144U, capture.link}) append(bytes, number);
   for (const Record& record : capture.records) {
     const auto captured = static_cast<std::uint32_t>(record.bytes.size());
-    for (const std::uint32_t number : {record.seconds, record.fraction, captured, record.length}) {
+    for (const std::uint32_t number :
+         {static_cast<std::uint32_t>(record.seconds), record.fraction, captured, record.length}) {
       append(bytes, number);
     }
     bytes.insert(bytes.end(), record.bytes.begin(), record.bytes.end());
@@ -113,7 +114,7 @@ inline void write_pcapng(const std::string& path, const CaptureFile& capture) {
   for (const Record& record : capture.records) {
     const auto captured = static_cast<std::uint32_t>(record.bytes.size());
     const std::uint32_t padded = (captured + 3) / 4 * 4;
-    const std::uint64_t time = std::uint64_t{record.seconds} * 1'000'000 + record.fraction / 1000;
+    const std::uint64_t time = record.seconds * 1'000'000 + record.fraction / 1000;
     for (const std::uint32_t number : {6U, 32 + padded, 0U, static_cast<std::uint32_t>(time >> 32),
                                        static_cast<std::uint32_t>(time), captured, record.length}) {
       append(bytes, number);

@@ -103,7 +103,7 @@ TEST_F(Reader, FindsWhatTheWriterWrote) {
   three_packets();
   const Read all = read();
   expect_three(all);
-  EXPECT_EQ(all.times, (std::vector{kTime, kTime + 1, kTime + 1000}));
+  EXPECT_EQ(all.times, (std::vector{kFirstPacket, kFirstPacket + 1, kFirstPacket + 1000}));
   EXPECT_EQ(all.foreign, 0U);
 }
 
@@ -150,7 +150,21 @@ TEST_F(Reader, FindsPacketsInPcapngAndBehindIpOptionsAndInPaddedFrames) {
   testing::write_pcapng(path_.string(), file);
   const Read all = read();
   expect_three(all);
-  EXPECT_EQ(all.times[2], (kTime + 1000) / 1000 * 1000);
+  EXPECT_EQ(all.times, (std::vector{kFirstPacket, kFirstPacket, kFirstPacket + 1000}));
+}
+
+TEST_F(Reader, TakesTimesOfAnyCentury) {
+  CaptureFile file = three_packets();
+  for (Record& record : file.records) record.seconds += 10'000'000'000;  // beyond 2^63 ns
+  testing::write_pcapng(path_.string(), file);
+  EXPECT_EQ(read().times, (std::vector{kFirstPacket, kFirstPacket, kFirstPacket + 1000}));
+}
+
+TEST_F(Reader, RefusesTimesThatAreTenYearsApart) {
+  CaptureFile file = three_packets();
+  file.records[1].seconds += 400'000'000;
+  testing::write_pcapng(path_.string(), file);
+  expect_contains(refusal(), "packet 2 was captured more than ten years before or after the first");
 }
 
 TEST_F(Reader, PassesOverWhatIsNotNatagg) {

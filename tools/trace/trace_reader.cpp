@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <utility>
 
 #include "proto/packet.hpp"
@@ -88,6 +89,18 @@ std::optional<TracePacket> TraceReader::next() {
   }
 }
 
+/// Of a file that was opened for nanoseconds.
+std::int64_t TraceReader::time_of(const timeval& stamp) {
+  constexpr std::int64_t kLongest = std::int64_t{10} * 365 * 24 * 3600;  // s
+  if (!first_) first_ = stamp;
+  std::int64_t seconds = 0;
+  if (__builtin_sub_overflow(stamp.tv_sec, first_->tv_sec, &seconds) ||
+      std::abs(seconds) > kLongest) {
+    refuse("was captured more than ten years before or after the first");
+  }
+  return kFirstPacket + seconds * kNanoseconds + stamp.tv_usec - first_->tv_usec;
+}
+
 bool TraceReader::read_frame() {
   pcap_pkthdr* header = nullptr;
   const unsigned char* data = nullptr;
@@ -95,8 +108,6 @@ bool TraceReader::read_frame() {
   if (result == PCAP_ERROR_BREAK) return false;
   ++packet_.number;
   if (result != 1) refuse(std::string("cannot be read: ") + pcap_geterr(capture_.get()));
-  packet_.time = header->ts.tv_sec * kNanoseconds + header->ts.tv_usec;
-
   const auto found = find_datagram(link_, std::as_bytes(std::span(data, header->caplen)));
   if (!found || !may_be_natagg(found->payload) || found->length < sizeof(proto::Header)) {
     ++foreign_;
@@ -109,6 +120,7 @@ bool TraceReader::read_frame() {
     refuse("is cut to " + std::to_string(found->payload.size()) + " of " +
            std::to_string(found->length) + " bytes: record with tcpdump -s 0");
   }
+  packet_.time = time_of(header->ts);
   packet_.from = found->from;
   packet_.to = found->to;
   rest_ = found->payload;

@@ -6,6 +6,8 @@
 // directions; whatever else the file holds is passed over.
 #pragma once
 
+#include <sys/time.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -28,9 +30,12 @@ class TraceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Capture tools have set their clocks to any year; only differences count.
+inline constexpr std::int64_t kFirstPacket = std::int64_t{24} * 3600 * 1'000'000'000;
+
 struct TracePacket {
   std::uint64_t number = 0;  // in the file, from 1, as capture tools count
-  std::int64_t time = 0;     // ns since 1970
+  std::int64_t time = 0;     // ns; the first that is natagg's has kFirstPacket
   proto::Endpoint from;
   proto::Endpoint to;
   std::span<const std::byte> datagram;  // valid by proto::validate(); until the next call
@@ -59,6 +64,7 @@ class TraceReader {
 
   void check_link();
   [[nodiscard]] bool read_frame();
+  [[nodiscard]] std::int64_t time_of(const timeval& stamp);
   [[nodiscard]] bool take_datagram();
   [[noreturn]] void refuse(const std::string& why) const;
 
@@ -68,6 +74,7 @@ class TraceReader {
   TracePacket packet_;
   std::span<const std::byte> rest_;  // of the frame's payload, behind packet_.datagram
   std::uint64_t foreign_ = 0;
+  std::optional<timeval> first_;  // natagg's
 };
 
 }  // namespace natagg::tools
