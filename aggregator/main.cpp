@@ -103,6 +103,7 @@ std::shared_ptr<const proto::JobKeys> read_keys(const Options& options) {
 
 void serve(const SignalMask& mask, const std::string& program, const CommandLine& command_line,
            const Options& options, std::shared_ptr<const proto::JobKeys> keys) {
+  const ReadyFile ready_file(options.ready_file);
   std::vector<std::string> eal_arguments = split_words(options.eal_args);
   eal_arguments.insert(eal_arguments.end(), command_line.eal.begin(), command_line.eal.end());
 
@@ -119,7 +120,7 @@ void serve(const SignalMask& mask, const std::string& program, const CommandLine
                                .every_second = [&] { link.look(); }},
                               std::chrono::seconds(options.stats_period_s));
   datapath.start();
-  const ReadyFile ready_file(options.ready_file, datapath.ready_text());
+  ready_file.write(datapath.ready_text());
   spdlog::info("ready: {}", datapath.ready_text());
   datapath.run();
   log_counters(datapath);

@@ -13,8 +13,14 @@ namespace natagg::aggregator {
 
 class ReadyFile {
  public:
-  /// Writes `text` and a newline to `path`; an empty path means no file. The file appears whole.
-  ReadyFile(const std::string& path, const std::string& text) : path_(path) {
+  /// An empty path means no file. Removes one that a daemon has left which was killed.
+  explicit ReadyFile(const std::string& path) : path_(path) { remove(); }
+  ~ReadyFile() { remove(); }
+  ReadyFile(const ReadyFile&) = delete;
+  ReadyFile& operator=(const ReadyFile&) = delete;
+
+  /// Writes `text` and a newline. The file appears whole. Throws std::runtime_error.
+  void write(const std::string& text) const {
     if (path_.empty()) return;
     const std::string unfinished = path_ + ".new";
     std::ofstream stream(unfinished);
@@ -24,13 +30,12 @@ class ReadyFile {
       throw std::runtime_error("ready_file " + path_ + " cannot be written");
     }
   }
-  ~ReadyFile() {
-    if (!path_.empty()) std::remove(path_.c_str());
-  }
-  ReadyFile(const ReadyFile&) = delete;
-  ReadyFile& operator=(const ReadyFile&) = delete;
 
  private:
+  void remove() const {
+    if (!path_.empty()) std::remove(path_.c_str());
+  }
+
   std::string path_;
 };
 

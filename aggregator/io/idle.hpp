@@ -9,7 +9,7 @@
 namespace natagg::aggregator::io {
 
 /// Polite: after kSpins turns without work, naps of 10 us that double up to 200 us, until there is
-/// work again. This is the one place where an lcore makes system calls.
+/// work again. The one other nap of an lcore is at a closed InterruptGate, however it idles.
 class Idle {
  public:
   static constexpr unsigned kSpins = 64;

@@ -21,7 +21,9 @@ constexpr std::int64_t kLook_ns = 10'000;
 
 InterruptGate::InterruptGate(std::size_t lcores)
     : lcores_(lcores), inside_(std::make_unique<Inside[]>(lcores)) {
-  arm();
+  if (const int error = arm(); error != 0) {
+    throw std::runtime_error(describe_failure("rte_eal_alarm_set", "the interrupt gate", error));
+  }
 }
 
 InterruptGate::~InterruptGate() {
@@ -35,11 +37,9 @@ InterruptGate::~InterruptGate() {
 
 // Alarms run in the interrupt thread, between the events of devices. One that is due when another
 // ends is run before the thread looks at devices.
-void InterruptGate::arm() {
+int InterruptGate::arm() {
   constexpr std::uint64_t kSoon_us = 20;
-  if (const int error = rte_eal_alarm_set(kSoon_us, on_alarm, this); error != 0) {
-    throw std::runtime_error(describe_failure("rte_eal_alarm_set", "the interrupt gate", error));
-  }
+  return rte_eal_alarm_set(kSoon_us, on_alarm, this);
 }
 
 void InterruptGate::hold() {
@@ -53,19 +53,20 @@ void InterruptGate::on_alarm(void* gate) {
 }
 
 void InterruptGate::let_lcores_work() {
-  closed_.store(false);
-  {
-    std::unique_lock lock(mutex_);
-    waiting_ = true;
-    changed_.notify_all();
-    changed_.wait_for(lock, kWork, [this] { return ending_; });
-    if (holding_) changed_.wait(lock, [this] { return ending_; });
-    waiting_ = false;
-    if (ending_) return;
-  }
-  closed_.store(true);
-  wait_for_lcores();
-  arm();
+  do {
+    closed_.store(false);
+    {
+      std::unique_lock lock(mutex_);
+      waiting_ = true;
+      changed_.notify_all();
+      changed_.wait_for(lock, kWork, [this] { return ending_; });
+      if (holding_) changed_.wait(lock, [this] { return ending_; });
+      waiting_ = false;
+      if (ending_) return;
+    }
+    closed_.store(true);
+    wait_for_lcores();
+  } while (arm() != 0);  // for want of memory: devices have to wait
 }
 
 void InterruptGate::wait_for_lcores() const {

@@ -53,7 +53,7 @@ class InterruptGate {
   static void on_alarm(void* gate);
   void let_lcores_work();
   void wait_for_lcores() const;
-  void arm();
+  [[nodiscard]] int arm();  // 0 or DPDK's error
 
   struct alignas(64) Inside {
     std::atomic<bool> flag = false;

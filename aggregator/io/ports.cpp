@@ -36,10 +36,11 @@ Ports::Ports(std::uint32_t mtu, unsigned lcores) {
   PoolNeeds needs{.lcores = lcores, .ports = static_cast<std::uint32_t>(ports_.size())};
   for (const Port& port : ports_) port.add_needs(needs);
   pools_ = std::make_unique<Pools>(needs, ports_.front().socket());
+  for (Port& port : ports_) port.start(*pools_);
+  // Last: nothing here may fail while it works.
   if (std::ranges::any_of(ports_, &Port::shared_memory)) {
     gate_ = std::make_unique<InterruptGate>(lcores);
   }
-  for (Port& port : ports_) port.start(*pools_);
 }
 
 /// A peer that leaves just now would otherwise have its memory taken away by two threads.
