@@ -13,9 +13,6 @@ namespace {
 /// So many packets may overtake another without its being lost (RFC 9002, 6.1.1).
 constexpr std::uint32_t kReordering = 3;
 
-/// Of the marks in so many chunks a rank hears once.
-constexpr std::uint32_t kChunksAMark = 8;
-
 /// Of a chunk that `rank` has sent.
 bool is_lacking(const SlotTable& slots, std::uint16_t rank, std::uint32_t sequence) {
   switch (slots.locate(sequence)) {
@@ -59,8 +56,9 @@ std::optional<Lost> LossWatch::repeated(const SlotTable& slots, std::uint16_t ra
 }
 
 bool LossWatch::tells_of_congestion(std::uint16_t rank, std::uint32_t sequence) {
+  // Chunks from before it are sent again: what met congestion then is none of theirs.
   const std::int32_t since = proto::serial_distance(marked_[rank], sequence);
-  if (since >= 0 && static_cast<std::uint32_t>(since) < kChunksAMark) return false;
+  if (since < static_cast<std::int32_t>(kChunksAMark)) return false;
   marked_[rank] = sequence;
   return true;
 }

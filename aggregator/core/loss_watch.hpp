@@ -25,7 +25,7 @@ class LossWatch {
  public:
   /// Throws std::bad_alloc.
   LossWatch(std::uint16_t world, std::uint32_t first_sequence)
-      : checked_(world, first_sequence), marked_(world, first_sequence) {}
+      : checked_(world, first_sequence), marked_(world, first_sequence - kChunksAMark) {}
 
   /// `rank` has contributed to chunk `sequence`, of a slot that is open or just finished. Tells of
   /// each lost chunk once.
@@ -41,6 +41,9 @@ class LossWatch {
   [[nodiscard]] bool tells_of_congestion(std::uint16_t rank, std::uint32_t sequence);
 
  private:
+  /// Of the marks in so many chunks a rank hears once.
+  static constexpr std::uint32_t kChunksAMark = 8;
+
   std::vector<std::uint32_t> checked_;  // by rank: the chunks before it have come or were told of
   std::vector<std::uint32_t> marked_;   // by rank: the last chunk whose mark was told of
 };

@@ -178,6 +178,11 @@ std::size_t Session::datagram_size() const {
                                       guard_ ? proto::Keys::kSome : proto::Keys::kNone);
 }
 
+void Session::opened(std::uint32_t sequence) {
+  const std::uint32_t latest = known_chunks_ + proto::kKeptPartialWindows * terms_.window;
+  if (sequence - first_sequence_ >= latest) known_chunks_ = 0;
+}
+
 std::uint64_t Session::claimed() const {
   for (const Member& m : members_) {
     if (m.joined && m.claim.members != 0) return m.claim.members;

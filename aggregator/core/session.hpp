@@ -199,6 +199,9 @@ class Session {
   [[nodiscard]] bool may_be_known(std::uint32_t sequence) const {
     return known_chunks_ != 0 && sequence - first_sequence_ < known_chunks_;
   }
+  /// `sequence` opens a slot. Known chunks are over when every rank has come past them: far later
+  /// their sequences are used again.
+  void opened(std::uint32_t sequence);
   [[nodiscard]] const SlotTable& slots() const { return *slots_; }
 
  private:

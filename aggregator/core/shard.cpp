@@ -277,6 +277,7 @@ class Shard::Impl {
       session.backlog()->keep(overwritten, slots.result(overwritten), slots.came(before));
     }
     slots.open(sequence, brought.chunk(), brought.rank);
+    session.opened(sequence);
     if (session.may_be_partial(sequence, brought.header.fingerprint.value())) {
       session.watch()->start(sequence, brought.now);
     }

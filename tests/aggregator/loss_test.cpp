@@ -101,7 +101,9 @@ TEST_F(LossWatchTest, MarksOfCongestionAreToldOfOnceInEightChunks) {
   for (std::uint32_t number = 0; number < 80; ++number) {
     told += watch.tells_of_congestion(0, kFirst + number) ? 1 : 0;
   }
-  EXPECT_EQ(told, 9);
+  EXPECT_EQ(told, 10);
+  EXPECT_FALSE(watch.tells_of_congestion(0, kFirst + 60)) << "of a chunk that was sent again";
+  EXPECT_FALSE(watch.tells_of_congestion(0, kFirst + 79));
   EXPECT_TRUE(watch.tells_of_congestion(1, kFirst + 79));
 }
 

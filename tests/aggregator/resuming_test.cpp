@@ -5,6 +5,7 @@
 // members of another session are called to one.
 #include <gtest/gtest.h>
 
+#include "aggregator/core/session.hpp"
 #include "shard_fixture.hpp"
 
 namespace natagg::test {
@@ -173,6 +174,23 @@ TEST_F(ResumingTest, DoesNotTakeItsOwnPauseForTheMembersSilence) {
   EXPECT_TRUE(sent(shard.tick(now)).empty());
   EXPECT_EQ(shard.usage().ready_sessions, 1U);
   EXPECT_EQ(count(Counter::kSilentMembers), 0U);
+}
+
+TEST(Session, ForgetsWhichChunksWereKnownBeforeTheirSequencesAreUsedAgain) {
+  const aggregator::Terms terms{.world = 1, .values = kValues, .window = kWindow, .stragglers = 5};
+  aggregator::Session session(1, terms, {}, nullptr);
+  const aggregator::Claim claim{.members = 9, .resume = 100, .held = 3, .untouched = false};
+  ASSERT_FALSE(session.join(0, 100, terms, claim, peer_of(0), false, 0, kMs));
+  session.make_ready(0, default_kernels());
+  const auto known = [&](std::uint32_t sequence) {
+    session.opened(sequence);
+    return session.may_be_known(100);
+  };
+  EXPECT_FALSE(session.may_be_known(99));
+  EXPECT_TRUE(session.may_be_known(102));
+  EXPECT_FALSE(session.may_be_known(103));
+  EXPECT_TRUE(known(102 + proto::kKeptPartialWindows * kWindow));
+  EXPECT_FALSE(known(103 + proto::kKeptPartialWindows * kWindow));
 }
 
 }  // namespace
