@@ -121,6 +121,10 @@ std::optional<MemifConfig> make_memif_config(const natagg_options& options, cons
     refuse("local",
            "\"" + udp.local.interface + "\" is no IPv4 address, and memif has no interface");
   }
+  if (options.receive_buffer_bytes != 0) {
+    refuse("receive_buffer_bytes",
+           std::to_string(options.receive_buffer_bytes) + " is for a socket, and memif has none");
+  }
   return MemifConfig{.address = parse_memif(transport.substr(kMemif.size())),
                      .aggregators = udp.aggregators,
                      .local = udp.local.address};

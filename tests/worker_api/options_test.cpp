@@ -107,6 +107,11 @@ TEST(Options, TransportIsUdpOrTheSocketOfAMemif) {
               o.local = "eth0";
             }),
             "local: \"eth0\" is no IPv4 address, and memif has no interface");
+  EXPECT_EQ(refusal([](O& o) {
+              o.transport = "memif:/x";
+              o.receive_buffer_bytes = 4096;
+            }),
+            "receive_buffer_bytes: 4096 is for a socket, and memif has none");
 }
 
 TEST(OptionEffects, AMemifThatNobodyServesIsNamedInTheError) {

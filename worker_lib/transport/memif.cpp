@@ -21,8 +21,8 @@ namespace {
 /// Frames that are shown to the other end at a time, so that it works while this end encodes.
 constexpr std::size_t kPublished = 8;
 
-/// How long a full ring may hold up the thread before datagrams are given up, and how often it
-/// looks meanwhile.
+/// How long a full ring may hold up the thread in one send() before datagrams are given up, and how
+/// often it looks meanwhile.
 constexpr Time kSendPatience = 4'000'000;
 constexpr long kLook_ns = 20'000;
 
@@ -140,8 +140,9 @@ void MemifTransport::send(std::span<const Outgoing> datagrams) {
     return;
   }
   std::size_t added = 0;
+  const Time patience_ends = now() + kSendPatience;
   for (const Outgoing& datagram : datagrams) {
-    if (!send_one(*memory, datagram)) {
+    if (!send_one(*memory, datagram, patience_ends)) {
       ++send_failures_;
     } else if (++added % kPublished == 0) {
       memory->publish();
@@ -150,12 +151,12 @@ void MemifTransport::send(std::span<const Outgoing> datagrams) {
   memory->publish();
 }
 
-bool MemifTransport::send_one(memif::Memory& memory, const Outgoing& datagram) {
+bool MemifTransport::send_one(memif::Memory& memory, const Outgoing& datagram, Time patience_ends) {
   const std::span<const std::byte> bytes = datagram.datagram;
   const net::MacAddress* const mac = find_mac(datagram.to.address);
   if (mac == nullptr) ask_for_neighbours(memory);
   if (mac == nullptr || kFrameHeaders + bytes.size() > memif::kMaxFrame) return false;
-  const auto buffer = await_buffer(memory);
+  const auto buffer = await_buffer(memory, patience_ends);
   if (!buffer) return false;
   write_frame_headers(*buffer, self_, *mac, datagram.to, bytes.size());
   std::memcpy(buffer->data() + kFrameHeaders, bytes.data(), bytes.size());
@@ -163,11 +164,12 @@ bool MemifTransport::send_one(memif::Memory& memory, const Outgoing& datagram) {
   return true;
 }
 
-std::optional<std::span<std::byte>> MemifTransport::await_buffer(memif::Memory& memory) {
+std::optional<std::span<std::byte>> MemifTransport::await_buffer(memif::Memory& memory,
+                                                                 Time patience_ends) {
   auto buffer = memory.next_buffer();
   if (buffer) return buffer;
   memory.publish();
-  for (const Time end = now() + kSendPatience; !buffer && now() < end;) {
+  while (!buffer && now() < patience_ends) {
     const timespec look{.tv_sec = 0, .tv_nsec = kLook_ns};
     ::nanosleep(&look, nullptr);
     buffer = memory.next_buffer();

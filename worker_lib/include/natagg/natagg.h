@@ -149,7 +149,8 @@ typedef struct natagg_options {
   const char* local;
 
   /* Bytes to ask for as the socket's receive buffer; 0: enough for the window. The kernel clamps it
-   * to net.core.rmem_max, and packets under way are limited to what it granted. [0] */
+   * to net.core.rmem_max, and packets under way are limited to what it granted. Refused with memif,
+   * whose memory is shared with the aggregator. [0] */
   uint64_t receive_buffer_bytes;
 
   int32_t multicast;  /* nonzero: receive results by multicast where the network can [1] */
@@ -190,7 +191,7 @@ typedef struct natagg_statistics {
   uint64_t bytes_sent;          /* UDP payload of all packets */
   uint64_t bytes_received;
   uint64_t kernel_drops;        /* datagrams that found the receive buffer full */
-  uint64_t send_failures;       /* datagrams that the kernel would not take */
+  uint64_t send_failures;       /* datagrams that the transport would not take */
   uint64_t injected_losses;     /* by transmit_loss and receive_loss */
   uint64_t values_clipped;      /* of this rank's inputs: above 2^(10 + shift), which biases */
   uint64_t values_flushed;      /* below 2^(-50 + shift) and rounded to zero */
@@ -199,7 +200,7 @@ typedef struct natagg_statistics {
   uint64_t values_nan;
   uint64_t round_trip_ns;       /* smoothed, the slowest shard's */
   uint64_t receive_buffer_bytes;  /* granted, as the kernel counts: about twice what was asked */
-  uint32_t packets_in_flight;   /* limit that the receive buffer sets */
+  uint32_t packets_in_flight;   /* limit that the room for what is received sets */
   uint32_t mtu;                 /* bytes, of the link towards the aggregators */
   uint32_t values_per_packet;   /* agreed */
   uint32_t window;              /* agreed, per shard */
