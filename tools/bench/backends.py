@@ -87,8 +87,15 @@ class Natagg:
         """The ranks' reports and the aggregators' counters; raises RunFailed."""
         del variant
         before = [aggregator.host.received_packets() for aggregator in lab.aggregators]
-        for aggregator in lab.aggregators:
-            aggregator.start(settings.shards, idle=settings.idle, **self._devices(lab))
+        started = []
+        try:
+            for aggregator in lab.aggregators:
+                started.append(aggregator.start(settings.shards, idle=settings.idle,
+                                                **self._devices(lab)))
+        except LabError as error:
+            for aggregator in started:
+                aggregator.kill()
+            raise RunFailed(str(error).splitlines()[0]) from None
         watch = [aggregator.process.pid for aggregator in lab.aggregators]
         pool = ",".join(aggregator.address for aggregator in lab.aggregators)
         window = ["--window", settings.window] if settings.window else []

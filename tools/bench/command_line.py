@@ -102,14 +102,18 @@ def main(root, about, arguments=None):
     where = machine(root)
     isolation.isolate(options.scratch)
     runner = Runner(options, load)
+    failure = None
     try:
         if options.report:
             report.measure(runner)
         else:
             runner.measure(_networks(options), options.sizes, options.backends)
     except LabError as error:
-        sys.exit(f"natagg-bench: {error}")
+        failure = error
+    # What has been measured is not lost because of what has not.
     _write(options, where, runner.results)
+    if failure:
+        sys.exit(f"natagg-bench: {failure}")
     return 1 if any("error" in result for result in runner.results) else 0
 
 

@@ -34,7 +34,7 @@ def _sizes(text):
 
 # The slow links take seconds for long tensors: there each library shows its algorithms at 10 MB and
 # its best one at 100 MB, and with losses.
-_SLOW = {"seconds": 1, "least": 3, "limit": 75, "try_within": 1}
+_SLOW = {"seconds": 1, "least": 3, "limit": 75, "try_within": 1.2}
 _BOTH = _sizes("10MB,100MB")
 
 SUITES = (
