@@ -63,8 +63,9 @@ constexpr std::array kTable = {
            .group = "Network",
            .field = &Options::multicast,
            .choices = "auto|off",
-           .help = "auto: results go out once, by multicast, to jobs in which every worker heard\n"
-                   "the probe at join. off: always one frame a worker."},
+           .help =
+               "auto: results go out once, by multicast, to the workers that heard the probe at\n"
+               "join, and to each of the others. off: always one frame a worker."},
     Option{.name = "multicast_group",
            .group = "Network",
            .field = &Options::multicast_group,
@@ -124,13 +125,14 @@ constexpr std::array kTable = {
            .max = 65535,
            .unit = "workers",
            .help = "Most workers of a job."},
-    Option{.name = "member_timeout_ms",
-           .group = "Protocol",
-           .field = &Options::member_timeout_ms,
-           .min = 10,
-           .max = kHour_ms,
-           .unit = "ms",
-           .help = "Silence after which a worker counts as dead and its job is aborted."},
+    Option{
+        .name = "member_timeout_ms",
+        .group = "Protocol",
+        .field = &Options::member_timeout_ms,
+        .min = 10,
+        .max = kHour_ms,
+        .unit = "ms",
+        .help = "Silence after which a worker counts as dead, and operations that need it fail."},
     Option{.name = "probe_wait_ms",
            .group = "Protocol",
            .field = &Options::probe_wait_ms,
