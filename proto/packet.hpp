@@ -184,10 +184,16 @@ enum class LeaveReason : std::uint8_t {
   kRefused = 6,         // an aggregator of its pool refuses it
 };
 
+/// Carries the cause on, to ranks that have not heard of it from where it came about.
 struct LeaveBody {
-  Be16 missing;  // the rank that the leaver was waiting for, kAggregatorRank for none
+  Be64 fingerprint;        // kMismatch: what `rank` submitted
+  Be64 other_fingerprint;  // kMismatch: what `other_rank` submitted
+  Be32 operation;          // kMismatch: the operation index `rank` sent
+  Be32 other_operation;    // kMismatch: the operation index `other_rank` sent
+  Be16 rank;               // kMismatch: one of the two; else whom the leaver was waiting for
+  Be16 other_rank;         // kMismatch: the other; else kAggregatorRank, as `rank` is for nobody
   LeaveReason reason;
-  std::uint8_t reserved;
+  std::uint8_t reserved[3];
 };
 
 struct ChallengeBody {
@@ -238,7 +244,7 @@ struct MoveBody {
 
 static_assert(sizeof(HelloBody) == 8 && sizeof(OfferBody) == 16 && sizeof(JoinBody) == 52);
 static_assert(sizeof(WelcomeBody) == 40 && sizeof(RefuseBody) == 28 && sizeof(MoveBody) == 12);
-static_assert(sizeof(LeaveBody) == 4 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
+static_assert(sizeof(LeaveBody) == 32 && sizeof(PendingBody) == 4 && sizeof(AbortBody) == 32);
 static_assert(sizeof(ChallengeBody) == 8 && sizeof(NackBody) == 8);
 
 /// Bytes a control packet of `type` needs after its header; 0 for those that carry values.

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "aggregator/core/join_terms.hpp"
+#include "aggregator/core/leave_cause.hpp"
 
 namespace natagg::aggregator {
 
@@ -167,14 +168,18 @@ void Registry::on_leave(const Header& header, std::span<const std::byte> datagra
   Job* job = jobs_.find_epoch(header.job.value(), header.epoch.value());
   if (job == nullptr) return;
   const std::uint16_t rank = header.rank.value();
-  proto::AbortBody left = abort_body(proto::AbortReason::kMemberLeft, rank);
-  left.cause = body.reason;
-  left.other_rank = body.missing;
   const auto member_of = [&](std::optional<Session>& session) -> Member* {
     if (!session || header.epoch.value() != session->epoch()) return nullptr;
     return rank < session->terms().world ? session->member(rank, source) : nullptr;
   };
+  const auto cause_in = [&](const Session& session) {
+    const auto cause = leave_cause(body, rank, session.terms().world);
+    if (!cause) counters_.add(Counter::kBadLeave);
+    return cause;
+  };
   if (Member* member = member_of(job->forming)) {
+    const auto cause = cause_in(*job->forming);
+    if (!cause) return;
     job->forming->withdraw(*member);
     // Without this very instance the others wait in vain.
     if (job->forming->claimed() != 0) {
@@ -183,7 +188,7 @@ void Registry::on_leave(const Header& header, std::span<const std::byte> datagra
       job->forming.reset();
       failed_->list_peers();
       if (!failed_->deserted()) {
-        outbox_.add(failed_->everybody(), session_header(*job, *failed_, Type::kAbort), left);
+        outbox_.add(failed_->everybody(), session_header(*job, *failed_, Type::kAbort), *cause);
       }
     }
     return;
@@ -191,9 +196,14 @@ void Registry::on_leave(const Header& header, std::span<const std::byte> datagra
   const Member* member = member_of(job->running);
   if (member == nullptr || member->gone) return;
   Session& session = *job->running;
+  const auto cause = cause_in(session);
+  if (!cause) return;
   counters_.add(Counter::kLeaves);
-  session.depart(left);
-  if (session.lacks(rank)) abort(*job, session, left);
+  session.depart(rank, *cause);
+  // Where the ranks disagree the job is over, wherever that was found out.
+  if (cause->reason == proto::AbortReason::kMismatch || session.lacks(rank)) {
+    abort(*job, session, *cause);
+  }
 }
 
 void Registry::abort(const Job& job, Session& session, const proto::AbortBody& body) {

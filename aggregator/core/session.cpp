@@ -226,13 +226,12 @@ bool Session::all_take_part() const {
                      [](const Member& m) { return m.takes_part || m.gone; });
 }
 
-void Session::depart(const proto::AbortBody& cause) {
-  mark_gone(cause);
+void Session::depart(std::uint16_t rank, const proto::AbortBody& cause) {
+  mark_gone(rank, cause);
   list_peers();
 }
 
-void Session::mark_gone(const proto::AbortBody& cause) {
-  const std::uint16_t rank = cause.rank.value();
+void Session::mark_gone(std::uint16_t rank, const proto::AbortBody& cause) {
   members_[rank].gone = true;
   members_[rank].why_gone = cause.reason;
   --joined_;
@@ -258,7 +257,7 @@ Session::Silent Session::depart_silent(Time now, Time timeout) {
   for (std::uint16_t rank = 0; rank < terms_.world; ++rank) {
     const Member& m = members_[rank];
     if (m.gone || now - m.last_heard < timeout) continue;
-    mark_gone(abort_body(proto::AbortReason::kMemberSilent, rank));
+    mark_gone(rank, abort_body(proto::AbortReason::kMemberSilent, rank));
     ++silent.count;
     if (!silent.awaited && lacks(rank)) silent.awaited = rank;
   }

@@ -127,8 +127,8 @@ class Session {
   /// Every rank that is not gone knows that the session is ready.
   [[nodiscard]] bool all_take_part() const;
 
-  /// The rank that `cause` blames, which is not gone yet, is gone from now on.
-  void depart(const proto::AbortBody& cause);
+  /// `rank`, which is not gone yet, is gone from now on.
+  void depart(std::uint16_t rank, const proto::AbortBody& cause);
 
   /// `rank` has asked for a result that it was sent, or has got so far as to contribute. True when
   /// it asks for most of what goes to the group: multicast no longer reaches it, each chunk costs
@@ -205,7 +205,7 @@ class Session {
   [[nodiscard]] const SlotTable& slots() const { return *slots_; }
 
  private:
-  void mark_gone(const proto::AbortBody& cause);
+  void mark_gone(std::uint16_t rank, const proto::AbortBody& cause);
   [[nodiscard]] std::uint32_t resume_point(std::uint32_t first_sequence) const;
   [[nodiscard]] std::uint32_t count_known_chunks() const;
 

@@ -351,7 +351,7 @@ class Shard::Impl {
     counters_.add(Counter::kLeftBehind);
     const proto::AbortBody body = abort_body(proto::AbortReason::kLeftBehind, *rank);
     outbox_.add(session.member(*rank).peer, session_header(job, session, Type::kAbort), body);
-    session.depart(body);
+    session.depart(*rank, body);
     if (session.lacks(*rank)) registry_.abort(job, session, body);
   }
 

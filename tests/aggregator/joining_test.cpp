@@ -43,12 +43,25 @@ class JoiningTest : public ShardFixture {
   static Packet leave(std::uint16_t rank, std::uint32_t epoch,
                       LeaveReason reason = LeaveReason::kClosed,
                       std::uint16_t missing = proto::kAggregatorRank) {
+    return leave_over(leave_body(reason, missing), rank, epoch);
+  }
+
+  static Packet leave_over(const proto::LeaveBody& body, std::uint16_t rank, std::uint32_t epoch) {
     Header header = proto::make_header(Type::kLeave);
     header.job = Be32{kJob};
     header.epoch = Be32{epoch};
     header.rank = Be16{rank};
-    const proto::LeaveBody body{.missing = Be16{missing}, .reason = reason, .reserved = 0};
     return control_packet(header, body);
+  }
+
+  static proto::LeaveBody mismatch(std::uint16_t rank, std::uint16_t other_rank) {
+    proto::LeaveBody body = leave_body(LeaveReason::kMismatch, rank);
+    body.other_rank = Be16{other_rank};
+    body.fingerprint = Be64{proto::fingerprint({.length = 100})};
+    body.other_fingerprint = Be64{proto::fingerprint({.length = 101})};
+    body.operation = Be32{6};
+    body.other_operation = Be32{7};
+    return body;
   }
 };
 
@@ -284,7 +297,7 @@ TEST_F(JoiningTest, PassesOnWhyARankLeftAndWhomItWaitedFor) {
   const auto echo = give(leave(0, epoch, LeaveReason::kTimedOut, 2), peer_of(0));
   ASSERT_EQ(echo.size(), 1U);  // what is open has the leaver's contribution
   EXPECT_EQ(echo[0].header.type, Type::kLeave);
-  EXPECT_EQ(echo[0].body<proto::LeaveBody>().missing.value(), 2U);
+  EXPECT_EQ(echo[0].body<proto::LeaveBody>().rank.value(), 2U);
   const auto aborts = data({.rank = 1, .chunk = 1, .epoch = epoch}, {kOne});
   ASSERT_EQ(aborts.size(), 2U);
   for (const Sent& abort : aborts) {
@@ -293,6 +306,49 @@ TEST_F(JoiningTest, PassesOnWhyARankLeftAndWhomItWaitedFor) {
     EXPECT_EQ(abort.body<AbortBody>().cause, LeaveReason::kTimedOut);
     EXPECT_EQ(abort.body<AbortBody>().other_rank.value(), 2U);
   }
+}
+
+TEST_F(JoiningTest, EndsWithTheMismatchThatALeaverHeardOfElsewhere) {
+  const std::uint32_t epoch = join_all({.world = 3});
+  const auto answers = give(leave_over(mismatch(2, 1), 0, epoch), peer_of(0));
+  ASSERT_EQ(answers.size(), 3U) << "the echo, and ABORT to those who stay";
+  EXPECT_EQ(answers[0].header.type, Type::kLeave);
+  for (std::size_t rank : {1U, 2U}) {
+    const Sent& abort = answers[rank];
+    ASSERT_EQ(abort.header.type, Type::kAbort);
+    EXPECT_EQ(abort.to.endpoint, peer_of(static_cast<std::uint16_t>(rank)).endpoint);
+    const auto body = abort.body<AbortBody>();
+    EXPECT_EQ(body.reason, AbortReason::kMismatch);
+    EXPECT_EQ(body.rank.value(), 2U);
+    EXPECT_EQ(body.other_rank.value(), 1U);
+    EXPECT_EQ(body.fingerprint.value(), proto::fingerprint({.length = 100}));
+    EXPECT_EQ(body.other_fingerprint.value(), proto::fingerprint({.length = 101}));
+    EXPECT_EQ(body.operation.value(), 6U);
+    EXPECT_EQ(body.other_operation.value(), 7U);
+  }
+  EXPECT_EQ(count(Counter::kAborts), 1U);
+  // Who missed that asks again.
+  const auto again = give(control(Type::kHeartbeat, 1, epoch), peer_of(1));
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].body<AbortBody>().reason, AbortReason::kMismatch);
+}
+
+TEST_F(JoiningTest, DropsALeaveBecauseOfWhatThereIsNot) {
+  const std::uint32_t epoch = join_all({.world = 3});
+  proto::LeaveBody wrong[] = {mismatch(3, 1),
+                              mismatch(1, 3),
+                              leave_body(LeaveReason::kTimedOut, 3),
+                              leave_body(LeaveReason::kMismatch),
+                              leave_body(static_cast<LeaveReason>(0)),
+                              leave_body(static_cast<LeaveReason>(7))};
+  for (const proto::LeaveBody& body : wrong) {
+    EXPECT_EQ(give(leave_over(body, 0, epoch), peer_of(0)).size(), 1U) << "the echo alone";
+  }
+  EXPECT_EQ(count(Counter::kBadLeave), std::size(wrong));
+  EXPECT_EQ(count(Counter::kLeaves) + count(Counter::kAborts), 0U);
+  data({.rank = 1, .epoch = epoch}, {kOne});
+  data({.rank = 2, .epoch = epoch}, {kOne});
+  EXPECT_EQ(data({.rank = 0, .epoch = epoch}, {kOne}).front().header.type, Type::kResult);
 }
 
 TEST_F(JoiningTest, StillServesResultsAfterAFasterRankLeft) {

@@ -84,8 +84,7 @@ class PartialTest : public ShardFixture {
     header.job = Be32{kJob};
     header.epoch = Be32{epoch_};
     header.rank = Be16{rank};
-    const proto::LeaveBody body{Be16{proto::kAggregatorRank}, proto::LeaveReason::kClosed, 0};
-    return give(control_packet(header, body), peer_of(rank));
+    return give(control_packet(header, leave_body(proto::LeaveReason::kClosed)), peer_of(rank));
   }
 
   std::uint32_t epoch_ = 0;

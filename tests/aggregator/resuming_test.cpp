@@ -119,10 +119,7 @@ TEST_F(ResumingTest, EndsWhenARankLeavesWithoutWhichItCannotBeWhole) {
   header.job = Be32{kJob};
   header.epoch = forming[0].header.epoch;
   const auto answers =
-      give(control_packet(header, proto::LeaveBody{.missing = Be16{1},
-                                                   .reason = proto::LeaveReason::kRankLost,
-                                                   .reserved = 0}),
-           peer_of(0));
+      give(control_packet(header, leave_body(proto::LeaveReason::kRankLost, 1)), peer_of(0));
   ASSERT_EQ(answers.size(), 1U);  // nobody else is there
   EXPECT_TRUE(sent(shard.tick(now)).empty());
   EXPECT_EQ(shard.usage().jobs, 0U);

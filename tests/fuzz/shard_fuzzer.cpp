@@ -202,9 +202,12 @@ class Program {
     const std::size_t padding = input_.byte();
     write(datagram_, make_header(job, rank, type), sizeof(Header) + padding % 80);
     if (type == Type::kLeave && datagram_.size() >= sizeof(Header) + sizeof(proto::LeaveBody)) {
-      const proto::LeaveBody body{.missing = Be16{static_cast<std::uint16_t>(padding >> 4)},
-                                  .reason = static_cast<proto::LeaveReason>(padding & 3),
-                                  .reserved = 0};
+      proto::LeaveBody body{};
+      const bool nobody = (padding & 0x40) != 0;
+      body.rank =
+          Be16{nobody ? proto::kAggregatorRank : static_cast<std::uint16_t>(padding >> 4 & 3)};
+      body.other_rank = Be16{static_cast<std::uint16_t>(padding >> 2 & 3)};
+      body.reason = static_cast<proto::LeaveReason>(padding & 7);
       std::memcpy(datagram_.data() + sizeof(Header), &body, sizeof(body));
     }
     deliver(source(padding >= 0xC0 ? padding % kSources : rank));

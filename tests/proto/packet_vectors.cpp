@@ -146,11 +146,22 @@ std::vector<Packet> all_packets() {
                              {"reserved", 0},
                              {"shard", refuse.shard.value()}}));
 
-  const LeaveBody leave{Be16{5}, LeaveReason::kTimedOut, 0};
+  const LeaveBody leave{Be64{fingerprint({.length = 102})},
+                        Be64{fingerprint({.length = 103, .reduction = Reduction::kAverage})},
+                        Be32{8},
+                        Be32{9},
+                        Be16{5},
+                        Be16{4},
+                        LeaveReason::kMismatch,
+                        {}};
   packets.push_back(control("leave", Type::kLeave, leave,
-                            {{"missing", leave.missing.value()},
-                             {"reason", static_cast<std::uint64_t>(leave.reason)},
-                             {"reserved", 0}}));
+                            {{"fingerprint", leave.fingerprint.value()},
+                             {"other_fingerprint", leave.other_fingerprint.value()},
+                             {"operation", leave.operation.value()},
+                             {"other_operation", leave.other_operation.value()},
+                             {"rank", leave.rank.value()},
+                             {"other_rank", leave.other_rank.value()},
+                             {"reason", static_cast<std::uint64_t>(leave.reason)}}));
 
   for (const auto& [name, type] :
        {std::pair{"heartbeat", Type::kHeartbeat}, std::pair{"probe", Type::kProbe}}) {

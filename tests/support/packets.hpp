@@ -33,6 +33,16 @@ inline Packet control_packet(const proto::Header& header) {
   return packet;
 }
 
+/// Why a worker leaves, but over a mismatch: because of `rank`, if of any.
+inline proto::LeaveBody leave_body(proto::LeaveReason reason,
+                                   std::uint16_t rank = proto::kAggregatorRank) {
+  proto::LeaveBody body{};
+  body.rank = proto::Be16{rank};
+  body.other_rank = proto::Be16{proto::kAggregatorRank};
+  body.reason = reason;
+  return body;
+}
+
 /// `header` with its count set, then the values.
 inline Packet value_packet(proto::Header header, std::span<const std::uint8_t> values) {
   header.count = proto::Be16{static_cast<std::uint16_t>(values.size())};

@@ -278,7 +278,8 @@ TEST_F(RunningTest, TellsTheOthersWhomItWaitedForInVain) {
   ASSERT_EQ(leaves.size(), 1U);
   const auto body = proto::read_body<proto::LeaveBody>(leaves[0].packet);
   EXPECT_EQ(body.reason, proto::LeaveReason::kTimedOut);
-  EXPECT_EQ(body.missing.value(), 2U);
+  EXPECT_EQ(body.rank.value(), 2U);
+  EXPECT_EQ(body.other_rank.value(), proto::kAggregatorRank);
 }
 
 TEST_F(RunningTest, BlamesTheRankThatALeaverWaitedForInVain) {
@@ -312,6 +313,29 @@ TEST_F(RunningTest, NamesBothRanksAndSizesOnAMismatch) {
   EXPECT_EQ(stream->failure().message,
             "ranks disagree: rank 2 submitted a sum of 100 float32 as operation 3, rank 0 "
             "submitted a sum of 200 float32 as operation 3 (aggregator 10.0.0.1:4790)");
+  // And tells the other shards, where others may hear of it first.
+  const auto leaves = transmit(Type::kLeave);
+  ASSERT_EQ(leaves.size(), 1U);
+  const auto told = proto::read_body<proto::LeaveBody>(leaves[0].packet);
+  EXPECT_EQ(told.reason, proto::LeaveReason::kMismatch);
+  EXPECT_EQ(told.rank.value(), 2U);
+  EXPECT_EQ(told.other_rank.value(), 0U);
+  EXPECT_EQ(told.fingerprint.value(), body.fingerprint.value());
+  EXPECT_EQ(told.other_fingerprint.value(), body.other_fingerprint.value());
+  EXPECT_EQ(told.operation.value(), 3U);
+  EXPECT_EQ(told.other_operation.value(), 3U);
+}
+
+TEST_F(RunningTest, NamesTheRankThatAnyShardWaitsFor) {
+  connect(2);
+  submit(2 * kValues, 100 * kMs);
+  const auto sent = data();
+  ASSERT_EQ(sent.size(), 2U);
+  give_pending(sent[1], 2);
+  now += 100 * kMs;
+  transmit();
+  EXPECT_EQ(stream->failure().status, NATAGG_TIMED_OUT);
+  EXPECT_EQ(stream->failure().rank, 2);
 }
 
 TEST_F(RunningTest, RejectsResultsThatAreNotForWhatItSent) {

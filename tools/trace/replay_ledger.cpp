@@ -56,9 +56,9 @@ std::vector<std::byte> ReplayLedger::control(std::size_t index, std::uint16_t ra
   std::vector<std::byte> datagram(sizeof(header) + proto::body_size(type));
   std::memcpy(datagram.data(), &header, sizeof(header));
   if (type == Type::kLeave) {
-    const proto::LeaveBody body{.missing = Be16{proto::kAggregatorRank},
-                                .reason = proto::LeaveReason::kClosed,
-                                .reserved = 0};
+    proto::LeaveBody body{};
+    body.rank = body.other_rank = Be16{proto::kAggregatorRank};
+    body.reason = proto::LeaveReason::kClosed;
     std::memcpy(datagram.data() + sizeof(header), &body, sizeof(body));
   }
   return datagram;

@@ -60,7 +60,8 @@ Failure aborted(const proto::Endpoint& shard, const proto::AbortBody& body) {
                   ", " +
                   submitted(body.other_rank.value(), body.other_fingerprint.value(),
                             body.other_operation.value()) +
-                  at};
+                  at,
+              body};
     case proto::AbortReason::kUnknownSession:
       return {NATAGG_AGGREGATOR_LOST, -1,
               "aggregator " + to_string(shard) +

@@ -22,12 +22,25 @@ proto::LeaveReason reason_of(natagg_status status) {
   }
 }
 
+proto::LeaveBody body_of(const Failure& why) {
+  proto::LeaveBody body{};
+  body.reason = reason_of(why.status);
+  body.rank = body.other_rank = proto::Be16{proto::kAggregatorRank};
+  if (why.rank >= 0) body.rank = proto::Be16{static_cast<std::uint16_t>(why.rank)};
+  if (!why.mismatch) return body;
+  body.fingerprint = why.mismatch->fingerprint;
+  body.other_fingerprint = why.mismatch->other_fingerprint;
+  body.operation = why.mismatch->operation;
+  body.other_operation = why.mismatch->other_operation;
+  body.other_rank = why.mismatch->other_rank;
+  return body;
+}
+
 }  // namespace
 
-void Leaving::begin(natagg_status why, int missing, Time now) {
+void Leaving::begin(const Failure& why, Time now) {
   farewells_.clear();
-  const auto rank = missing < 0 ? proto::kAggregatorRank : static_cast<std::uint16_t>(missing);
-  body_ = {.missing = proto::Be16{rank}, .reason = reason_of(why), .reserved = 0};
+  body_ = body_of(why);
   next_ = 0;
   rounds_left_ = kRounds;
   next_round_ = now;

@@ -13,8 +13,8 @@ namespace natagg::worker {
 
 class Leaving {
  public:
-  /// Starts over with nobody to tell. `missing` is the rank waited for, -1 for none.
-  void begin(natagg_status why, int missing, Time now);
+  /// Starts over with nobody to tell.
+  void begin(const Failure& why, Time now);
   void add(const proto::Endpoint& shard, std::uint32_t job, std::uint32_t epoch,
            std::uint16_t rank);
 

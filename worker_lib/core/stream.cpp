@@ -23,6 +23,10 @@ using proto::Endpoint;
 using proto::Header;
 using proto::Type;
 
+bool names_rank(const Flight& flight) {
+  return flight.missing_count != 0 || flight.held_back;
+}
+
 StreamConfig checked(StreamConfig config) {
   validate(config);
   return config;
@@ -330,12 +334,17 @@ class Stream::Impl {
       failure.message += ": " + joinings_[place].describe();
       return failure;
     }
+    // Best of a shard that has said whom it waits for.
+    const Channel* at = nullptr;
+    const Flight* oldest = nullptr;
     for (const auto& channel : channels_) {
-      if (const Flight* flight = channel->oldest_of(operation.id)) {
-        return overdue(operation, channel.get(), flight, now);
-      }
+      const Flight* flight = channel->oldest_of(operation.id);
+      if (flight == nullptr || (oldest != nullptr && !names_rank(*flight))) continue;
+      at = channel.get();
+      oldest = flight;
+      if (names_rank(*flight)) break;
     }
-    return overdue(operation, nullptr, nullptr, now);
+    return overdue(operation, at, oldest, now);
   }
 
   /// A process that was stopped for a while has heard nobody in that time, which says nothing
@@ -362,7 +371,7 @@ class Stream::Impl {
   }
 
   void say_farewell(const Failure& why, Time now) {
-    leaving_.begin(why.status, why.rank, now);
+    leaving_.begin(why, now);
     for (const Joining& joining : joinings_) {
       const ShardSession& session = joining.session();
       if (session.epoch != 0) {

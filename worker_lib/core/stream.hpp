@@ -97,6 +97,7 @@ struct Failure {
   natagg_status status = NATAGG_OK;
   int rank = -1;  // the rank at fault, -1 when it is none
   std::string message;
+  std::optional<proto::AbortBody> mismatch{};  // who submitted what, where the ranks disagree
 };
 
 struct StreamStats {
