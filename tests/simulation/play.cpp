@@ -139,7 +139,10 @@ void add_aggregators(World& world, const Scenario& scenario) {
 void add_rank(World& world, const Scenario& scenario, std::size_t rank, std::uint32_t job,
               std::uint64_t instances, Time deadline) {
   const WorkerPlan& plan = scenario.workers[rank];
-  worker::StreamConfig config = stream_config(scenario, rank, world.pool());
+  std::vector<proto::Endpoint> pool;
+  for (const std::size_t aggregator : scenario.pool) pool.push_back(world.pool()[aggregator]);
+  worker::StreamConfig config =
+      stream_config(scenario, rank, scenario.pool.empty() ? world.pool() : pool);
   config.job = job;
   if (config.key) {
     config.key = std::make_shared<proto::JobKey>(job_key(job));

@@ -64,9 +64,10 @@ struct Scenario {
   std::uint32_t first_operation = 0;
   proto::Rounding rounding = proto::Rounding::kStochastic;
   int shift = 0;
-  Time connect_within = kNever;  // of each rank's start
-  bool one_at_a_time = false;    // each rank waits for an operation before it submits the next
-  Time straggler_deadline = 0;   // 0: no result is partial
+  std::vector<std::size_t> pool;  // the job's aggregators of the world's; empty: all
+  Time connect_within = kNever;   // of each rank's start
+  bool one_at_a_time = false;     // each rank waits for an operation before it submits the next
+  Time straggler_deadline = 0;    // 0: no result is partial
   std::uint16_t quorum = 0;
   bool authenticated = false;  // the job has a key
   bool close_early = false;    // each rank leaves as soon as its own operations are done

@@ -30,6 +30,22 @@ class ConnectingTest : public StreamFixture {
     stream->receive(control_packet(header(Type::kRefuse, 0), body), kAggregator, now);
   }
 
+  void welcome_at(std::uint16_t place, proto::SessionState state) {
+    welcome_at(place, state, shard(place));
+  }
+  void welcome_at(std::uint16_t place, proto::SessionState state, const Endpoint& from) {
+    proto::WelcomeBody body = welcome_body(state);
+    body.shard = Be16{place};
+    welcome(body, from);
+  }
+
+  /// The shards that a JOIN goes to now.
+  std::vector<Endpoint> joined_now() {
+    std::vector<Endpoint> shards;
+    for (const Sent& join : transmit(Type::kJoin)) shards.push_back(join.to);
+    return shards;
+  }
+
   void time_out() {
     now += 1000 * kMs;
     transmit();
@@ -95,14 +111,16 @@ TEST_F(ConnectingTest, FillsEveryFieldOfAJoin) {
   start(config());
   transmit();
   offer(2, kValues);
-  const auto joins = transmit(Type::kJoin);
-  ASSERT_EQ(joins.size(), 2U);
   for (std::uint16_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(joins[i].to, shard(i));
-    EXPECT_EQ(joins[i].header.job.value(), 7U);
-    EXPECT_EQ(joins[i].header.rank.value(), 1U);
-    EXPECT_EQ(joins[i].header.flags, proto::kFlagNearest);
-    const auto body = proto::read_body<proto::JoinBody>(joins[i].packet);
+    const auto sent = transmit(Type::kJoin);
+    ASSERT_EQ(sent.size(), 1U);
+    welcome_at(i, proto::SessionState::kForming);
+    const Sent& join = sent[0];
+    EXPECT_EQ(join.to, shard(i));
+    EXPECT_EQ(join.header.job.value(), 7U);
+    EXPECT_EQ(join.header.rank.value(), 1U);
+    EXPECT_EQ(join.header.flags, proto::kFlagNearest);
+    const auto body = proto::read_body<proto::JoinBody>(join.packet);
     EXPECT_EQ(body.instance.value(), 99U);
     EXPECT_EQ(body.seed.value(), 5U);
     EXPECT_EQ(body.world.value(), 3U);
@@ -113,6 +131,47 @@ TEST_F(ConnectingTest, FillsEveryFieldOfAJoin) {
     EXPECT_EQ(body.rounding, 1U);
     EXPECT_EQ(body.flags, proto::kJoinValuesPinned);
   }
+}
+
+TEST_F(ConnectingTest, JoinsAShardWhenThoseOfLowerAddressesHaveTakenItIn) {
+  const Endpoint other{kAggregator.address - 1, kAggregator.port};  // second, and yet before
+  StreamConfig with = config();
+  with.aggregators = {kAggregator, other};
+  start(with);
+  transmit();
+  offer(2, kValues);
+  offer(1, kValues, other);
+  EXPECT_EQ(joined_now(), std::vector{other});
+  EXPECT_EQ(stream->next_event(), now + 50 * kMs);
+  welcome_at(2, proto::SessionState::kForming, other);
+  EXPECT_EQ(stream->next_event(), now);
+  EXPECT_EQ(joined_now(), std::vector{shard(0)});
+  welcome_at(0, proto::SessionState::kReady);
+  EXPECT_EQ(joined_now(), std::vector{shard(1)});
+  now += 50 * kMs;
+  EXPECT_EQ(joined_now(), (std::vector{other, shard(1)}));
+}
+
+TEST_F(ConnectingTest, HoldsNoLaterShardWhileItWaitsForRoomAtOne) {
+  start(config());
+  transmit();
+  offer(3, kValues);
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(joined_now(), std::vector{shard(i)});
+    welcome_at(i, proto::SessionState::kForming);
+  }
+  // It was away for so long that another job has taken the room.
+  refuse(proto::RefuseReason::kTooManyJobs, 0, 1);
+  now += 50 * kMs;
+  EXPECT_EQ(joined_now(), std::vector{shard(0)});
+  now += 50 * kMs;
+  EXPECT_EQ(joined_now(), std::vector{shard(0)});
+  welcome_at(0, proto::SessionState::kForming);
+  EXPECT_EQ(joined_now(), (std::vector{shard(1), shard(2)}));
+  // Others than those for want of room say nothing about it.
+  refuse(proto::RefuseReason::kJobRunning, 3, 3);
+  now += 50 * kMs;
+  EXPECT_EQ(joined_now(), (std::vector{shard(0), shard(1), shard(2)}));
 }
 
 TEST_F(ConnectingTest, RepeatsAJoinUntilItIsReady) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <utility>
 
 #include "worker_lib/core/failures.hpp"
 
@@ -40,13 +42,33 @@ std::optional<Failure> Connecting::transmit(Time now, Sink& sink) {
     if (!settled) return std::nullopt;
     if (auto failure = begin_joining(now)) return failure;
   }
-  for (Joining& joining : joinings_) joining.transmit(now, sink);
+  const std::size_t asked = count_asked();
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    if (may_ask(i, asked)) joinings_[order_[i]].transmit(now, sink);
+  }
   return std::nullopt;
+}
+
+/// How many of the places in order may be asked: up to the first that has not taken this rank in.
+std::size_t Connecting::count_asked() const {
+  const auto last = std::find_if(order_.begin(), order_.end(), [this](std::uint16_t place) {
+    return !joinings_[place].admitted() && !joinings_[place].resumes();
+  });
+  return static_cast<std::size_t>(last - order_.begin()) + (last != order_.end() ? 1 : 0);
+}
+
+/// Where a session is to be resumed, the others wait for this place alone.
+bool Connecting::may_ask(std::size_t i, std::size_t asked) const {
+  return i < asked || joinings_[order_[i]].resumes();
 }
 
 Time Connecting::next_event() const {
   Time next = config_.connect_deadline;
   if (hint_) next = std::min(next, hint_->since + kHintPatience);
+  const std::size_t asked = count_asked();
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    if (may_ask(i, asked)) next = std::min(next, joinings_[order_[i]].next_event());
+  }
   if (!joinings_.empty()) return next;
   for (const Discovery& discovery : discoveries_) next = std::min(next, discovery.next_event());
   return next;
@@ -105,7 +127,8 @@ std::optional<Failure> Connecting::agree(StreamStats& stats) const {
 
 Failure Connecting::timed_out(Time now) const {
   if (hint_) return {NATAGG_REFUSED, -1, hint_->text};
-  for (const Joining& joining : joinings_) {
+  for (const std::uint16_t place : order_) {
+    const Joining& joining = joinings_[place];
     if (!joining.ready()) return {NATAGG_TIMED_OUT, joining.missing_rank(), joining.describe()};
   }
   for (const Discovery& discovery : discoveries_) {
@@ -174,6 +197,12 @@ std::optional<Failure> Connecting::begin_joining(Time now) {
     recovery_.add(discovery.aggregator(), discovery.shards());
   }
   channels_.resize(joinings_.size());
+  order_.resize(joinings_.size());
+  std::iota(order_.begin(), order_.end(), std::uint16_t{0});
+  std::ranges::sort(order_, {}, [this](std::uint16_t p) {
+    const Endpoint& shard = joinings_[p].shard();
+    return std::pair(shard.address, shard.port);
+  });
   return std::nullopt;
 }
 

@@ -4,6 +4,10 @@
 // The way from a list of aggregators to joined shards: asks each which shards it has, opens a
 // joining for each shard of the pool when all have answered, and says whether the sessions that
 // came of them are one job.
+//
+// A job joins its shards in the order of their addresses, the next when all before have taken it
+// in, as all jobs do: one that waits for room at a shard holds none of a later one. So of jobs that
+// compete for the last room no two can wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +61,8 @@ class Connecting {
   [[nodiscard]] std::string pool_problem() const;
   [[nodiscard]] Joining::Proposal proposal() const;
   [[nodiscard]] std::optional<Failure> begin_joining(Time now);
+  [[nodiscard]] std::size_t count_asked() const;
+  [[nodiscard]] bool may_ask(std::size_t i, std::size_t asked) const;
 
   /// An aggregator's word, without proof, on this job's key.
   struct Hint {
@@ -70,6 +76,7 @@ class Connecting {
   std::vector<std::unique_ptr<Channel>>& channels_;
   Recovery& recovery_;
   std::vector<Discovery> discoveries_;  // one an aggregator
+  std::vector<std::uint16_t> order_;    // the places of the pool, as they are joined
   std::optional<Hint> hint_;
 };
 

@@ -31,6 +31,11 @@ bool may_pass(RefuseReason reason) {
          reason == RefuseReason::kTooManyJobs || reason == RefuseReason::kNoMemory;
 }
 
+/// Reasons that may pass when another job ends.
+bool lacks_room(RefuseReason reason) {
+  return reason == RefuseReason::kTooManyJobs || reason == RefuseReason::kNoMemory;
+}
+
 std::string explain(const proto::RefuseBody& body) {
   const std::uint64_t yours = body.yours.value();
   const std::uint64_t ours = body.ours.value();
@@ -63,8 +68,7 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
       session_{.endpoint = shard, .index = proposal.index, .shards = proposal.shards},
       window_(proposal.window),
       datagram_(datagram_size(config, proposal.values)),
-      next_join_(now),
-      silent_since_(now) {
+      next_join_(now) {
   proto::Header header = proto::make_header(proto::Type::kJoin);
   header.job = Be32{config.job};
   header.rank = Be16{config.rank};
@@ -120,13 +124,14 @@ void Joining::join_again(const proto::Endpoint& shard, const Lost& lost, std::ui
 }
 
 void Joining::forgive(Time gap) {
-  silent_since_ += gap;
+  if (silent_since_ != kNever) silent_since_ += gap;
   if (welcome_since_ != kNever) welcome_since_ += gap;
 }
 
 void Joining::transmit(Time now, Sink& sink) {
   if (now < next_join_ || sink.full()) return;
   sink.add(session_.endpoint, datagram_);
+  if (silent_since_ == kNever) silent_since_ = now;
   next_join_ = now + kRound;
 }
 
@@ -137,8 +142,9 @@ std::optional<std::string> Joining::on_welcome(const proto::Header& header,
   const bool to_all =
       body.instance.value() == 0 && session_.epoch != 0 && header.epoch.value() == session_.epoch;
   if (ready_ || (!own && !to_all) || header.epoch.value() == 0) return std::nullopt;
+  admitted_ = true;
   silent_since_ = now;
-  if (welcome_since_ == kNever) welcome_since_ = now;
+  if (session_.epoch != header.epoch.value()) welcome_since_ = now;
   moves_ = std::max(moves_, body.moves.value());
   welcome_ = body;
   session_.epoch = header.epoch.value();
@@ -187,6 +193,7 @@ std::optional<std::string> Joining::on_refuse(const proto::RefuseBody& body) {
     refusal_ = key_refused(session_.endpoint, config_.job, body.reason);
     return refusal_;
   }
+  if (lacks_room(body.reason)) admitted_ = false;
   refusal_ = "aggregator " + to_string(session_.endpoint) + " refuses rank " +
              std::to_string(config_.rank) + " of job " + std::to_string(config_.job) + ": " +
              explain(body);

@@ -70,9 +70,13 @@ class Joining {
   }
   [[nodiscard]] const proto::Endpoint& shard() const { return session_.endpoint; }
   [[nodiscard]] std::uint16_t moves() const { return moves_; }
-  /// When the shard was last heard, or first asked if it never was.
+  /// The shard has taken this rank in, and not said since that it has no room.
+  [[nodiscard]] bool admitted() const { return admitted_; }
+  /// A session is to be resumed here.
+  [[nodiscard]] bool resumes() const { return lost_.has_value(); }
+  /// When the shard was last heard, or first asked if it never was; kNever before.
   [[nodiscard]] Time silent_since() const { return silent_since_; }
-  /// When the shard first answered; kNever before.
+  /// When the shard first answered of the session that it forms; kNever before.
   [[nodiscard]] Time welcome_since() const { return welcome_since_; }
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] std::uint64_t members() const { return members_; }
@@ -94,9 +98,10 @@ class Joining {
   std::uint64_t members_ = 0;
   std::string refusal_;
   int missing_ = -1;
+  bool admitted_ = false;
   bool ready_ = false;
   Time next_join_;
-  Time silent_since_;
+  Time silent_since_ = kNever;
   Time welcome_since_ = kNever;
 };
 

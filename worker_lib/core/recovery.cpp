@@ -22,7 +22,9 @@ std::optional<Failure> Recovery::watch(Time now) {
 std::optional<Failure> Recovery::watch(std::uint16_t place, Time now) {
   const Joining& joining = joinings_[place];
   const Time welcome_since = joining.welcome_since();
-  if (!joining.ready() && welcome_since != kNever &&
+  // While the shard is silent itself, nobody can join.
+  const bool answers = now - joining.silent_since() < config_.failover_timeout;
+  if (!joining.ready() && answers && welcome_since != kNever &&
       now - welcome_since >= config_.rejoin_timeout) {
     return not_resumed(joining.describe(), joining.missing_rank());
   }

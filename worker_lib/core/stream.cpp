@@ -102,9 +102,9 @@ class Stream::Impl {
     for (const auto& channel : channels_) {
       if (channel) next = std::min(next, channel->next_event());
     }
+    if (state_ == State::kConnecting) return std::min(next, connecting_.next_event());
     for (const Joining& joining : joinings_) next = std::min(next, joining.next_event());
-    if (state_ == State::kReady) return next;
-    return std::min(next, connecting_.next_event());
+    return next;
   }
 
   std::optional<Completion> poll_completion() {

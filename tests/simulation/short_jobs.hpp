@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026, the natagg authors
+
+// Jobs of a few short all-reduces, several of which share aggregators.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulation/play.hpp"
+
+namespace natagg::simulation {
+
+/// A job of `ranks`, on a network that may do some harm.
+[[nodiscard]] Scenario draw_job(Random& random, std::uint64_t seed, std::size_t ranks);
+
+/// Everybody leaves, and nothing stays. Appends what is wrong to `violations`.
+void close_all(World& world, std::vector<std::string>& violations);
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from);
+
+/// The scenario and what is wrong, a line each; empty when nothing is.
+[[nodiscard]] std::string joined(const Scenario& scenario,
+                                 const std::vector<std::string>& violations);
+
+}  // namespace natagg::simulation
