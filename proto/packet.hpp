@@ -206,6 +206,9 @@ struct PendingBody {
                        // `missing` has not come as far as the chunk a window before
 };
 
+/// So many packets may overtake another without its being lost (RFC 9002, 6.1.1).
+inline constexpr std::uint32_t kReordering = 3;
+
 /// Chunks that one NACK can tell of.
 inline constexpr std::uint32_t kNackChunks = 64;
 

@@ -10,9 +10,6 @@
 namespace natagg::aggregator {
 namespace {
 
-/// So many packets may overtake another without its being lost (RFC 9002, 6.1.1).
-constexpr std::uint32_t kReordering = 3;
-
 /// Of a chunk that `rank` has sent.
 bool is_lacking(const SlotTable& slots, std::uint16_t rank, std::uint32_t sequence) {
   switch (slots.locate(sequence)) {
@@ -40,7 +37,7 @@ std::optional<Lost> find(const SlotTable& slots, std::uint16_t rank, std::uint32
 
 std::optional<Lost> LossWatch::contributed(const SlotTable& slots, std::uint16_t rank,
                                            std::uint32_t sequence) {
-  const std::uint32_t end = sequence - kReordering + 1;
+  const std::uint32_t end = sequence - proto::kReordering + 1;
   std::uint32_t& checked = checked_[rank];
   const std::int32_t ahead = proto::serial_distance(checked, end);
   if (ahead <= 0) return std::nullopt;

@@ -17,9 +17,6 @@ using proto::Be32;
 using proto::Be64;
 using proto::Header;
 
-/// So many packets may overtake another without its being lost (RFC 9002, 6.1.1).
-constexpr std::uint64_t kReordering = 3;
-
 /// Chunks that were held back and are tried again for each that is answered: enough to have all of
 /// them soon, and few enough not to repeat many in vain.
 constexpr std::size_t kAtOnce = 4;
@@ -376,7 +373,8 @@ void Channel::find_lost_results(std::uint64_t order, Time now) {
   const Time patience = kRepairRoundTrips * rtt_.smoothed();
   while (!sent_list_.empty()) {
     const Flight& first = ring_[sent_list_.head()];
-    if (first.order + kReordering > order || now - first.sent < patience << first.repeats) return;
+    if (first.order + proto::kReordering > order || now - first.sent < patience << first.repeats)
+      return;
     move(sent_list_.head(), Flight::State::kLost);
     window_.on_loss(now, rtt_.smoothed());
   }

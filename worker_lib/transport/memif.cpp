@@ -39,6 +39,19 @@ Time now() {
       .count();
 }
 
+/// Room for a frame, which the other end may yet make.
+std::optional<std::span<std::byte>> await_buffer(memif::Memory& memory, Time patience_ends) {
+  auto buffer = memory.next_buffer();
+  if (buffer) return buffer;
+  memory.publish();
+  while (!buffer && now() < patience_ends) {
+    const timespec look{.tv_sec = 0, .tv_nsec = kLook_ns};
+    ::nanosleep(&look, nullptr);
+    buffer = memory.next_buffer();
+  }
+  return buffer;
+}
+
 /// A station that no other worker of the aggregator is.
 Station make_station(const MemifConfig& config) {
   const auto bits = [&](unsigned from, unsigned range) {
@@ -162,19 +175,6 @@ bool MemifTransport::send_one(memif::Memory& memory, const Outgoing& datagram, T
   std::memcpy(buffer->data() + kFrameHeaders, bytes.data(), bytes.size());
   memory.add(kFrameHeaders + bytes.size());
   return true;
-}
-
-std::optional<std::span<std::byte>> MemifTransport::await_buffer(memif::Memory& memory,
-                                                                 Time patience_ends) {
-  auto buffer = memory.next_buffer();
-  if (buffer) return buffer;
-  memory.publish();
-  while (!buffer && now() < patience_ends) {
-    const timespec look{.tv_sec = 0, .tv_nsec = kLook_ns};
-    ::nanosleep(&look, nullptr);
-    buffer = memory.next_buffer();
-  }
-  return buffer;
 }
 
 // --- Receiving ---

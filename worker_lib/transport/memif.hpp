@@ -59,8 +59,6 @@ class MemifTransport final : public Transport {
   void ask_for_neighbours(memif::Memory& memory);
   [[nodiscard]] const net::MacAddress* find_mac(std::uint32_t address) const;
   [[nodiscard]] bool send_one(memif::Memory& memory, const Outgoing& datagram, Time patience_ends);
-  [[nodiscard]] std::optional<std::span<std::byte>> await_buffer(memif::Memory& memory,
-                                                                 Time patience_ends);
   [[nodiscard]] std::optional<std::span<const std::byte>> next_frame(memif::Memory& memory,
                                                                      std::size_t scratch);
   void learn(const Neighbour& neighbour);
