@@ -5,6 +5,7 @@
 // shard_witness.hpp says what must hold after each step.
 
 #include <array>
+#include <deque>
 #include <map>
 
 #include "datagrams.hpp"
@@ -25,6 +26,7 @@ using proto::Type;
 
 constexpr std::uint16_t kValues = 128;
 constexpr std::size_t kSources = 6;
+constexpr std::size_t kRemembered = 40;
 constexpr std::size_t kPartialJob = 1;  // its chunks do not wait for stragglers
 
 ShardConfig config_of(Input& input) {
@@ -39,7 +41,15 @@ ShardConfig config_of(Input& input) {
   config.multicast_address = (more & 1) != 0 ? 0xEF4E'4100 : 0;
   config.multicast_port = 4790;
   config.first_epoch = (more & 2) != 0 ? 0xFFFF'FFFE : 1;
-  config.first_sequence = (more & 4) != 0 ? 0xFFFF'FFFE : static_cast<std::uint32_t>(more >> 3);
+  config.first_sequence = (more & 4) != 0 ? 0xFFFF'FFFE : static_cast<std::uint32_t>(more >> 3 & 3);
+  if ((more & 0x80) != 0) {  // the first job has a key, and the other one may
+    proto::JobKeys keys;
+    keys.emplace(1, job_key(1));
+    if ((more & 0x40) != 0) keys.emplace(2, job_key(2));
+    config.keys = std::make_shared<const proto::JobKeys>(std::move(keys));
+    config.jobs_without_key = (more & 0x40) == 0;
+    config.entropy = entropy(0xA5);
+  }
   return config;
 }
 
@@ -50,6 +60,7 @@ class Program {
       : input_(bytes), config_(config_of(input_)), witness_(config_) {}
 
   void run() {
+    if (witness_.has_key(1) && input_.below(4) != 0) connect();
     while (!input_.empty()) step();
     witness_.expect_all_forgotten(now_);
   }
@@ -85,8 +96,21 @@ class Program {
     }
   }
 
+  /// To the state in which chunks are added, which bytes would find seldom where jobs have keys.
+  void connect() {
+    jobs_[0].world = static_cast<std::uint16_t>(1 + input_.below(3));
+    for (std::size_t rank = 0; rank < jobs_[0].world; ++rank) {
+      for (int i = 0; i < 2; ++i) {  // before the challenge, and after
+        write_join(0, rank, 0);
+        seal(0, rank);
+        witness_.receive(datagram_, source(rank), now_);
+      }
+    }
+    pass(200'000'000);
+  }
+
   static Peer source(std::size_t i) {
-    return {.endpoint = {0x0A00'0002U + static_cast<std::uint32_t>(i), 50000}, .link = i / 2};
+    return {.endpoint = endpoint_of(static_cast<std::uint16_t>(i)), .link = i / 2};
   }
 
   void join(std::size_t job, std::size_t rank) {
@@ -109,6 +133,26 @@ class Program {
   }
 
   void send_join(std::size_t job, std::size_t rank, std::size_t terms) {
+    const auto number = static_cast<std::uint32_t>(job + 1);
+    if (witness_.has_key(number)) join_anew(number, static_cast<std::uint16_t>(rank), terms);
+    write_join(job, rank, terms);
+    const Datagram plain = datagram_;
+    const auto challenges = [&] { return witness_.counters()[aggregator::Counter::kChallenges]; };
+    const std::uint64_t before = challenges();
+    deliver(source(rank), job, rank);
+    if (challenges() == before) return;
+    datagram_ = plain;  // with the answer to the challenge
+    deliver(source(rank), job, rank);
+  }
+
+  /// As a worker does whose session is gone, and as one that takes its place.
+  void join_anew(std::uint32_t job, std::uint16_t rank, std::size_t terms) {
+    const auto place = static_cast<std::uint16_t>((terms & 0x20) != 0 ? terms >> 1 & 1 : 0);
+    if (terms >= 0xE0) witness_.holders().restart(job, rank);
+    if ((terms & 0x10) != 0) witness_.holders().renew(job, rank, place);
+  }
+
+  void write_join(std::size_t job, std::size_t rank, std::size_t terms) {
     Header header = make_header(job, rank, Type::kJoin);
     header.epoch = Be32{0};
     if ((terms & 4) != 0) header.flags = proto::kFlagMulticast;
@@ -134,7 +178,6 @@ class Program {
     }
     body.rounding = 1;
     write(datagram_, header, body, proto::datagram_size(body.values.value()));
-    deliver(source(rank));
   }
 
   void data(std::size_t job, std::size_t rank) {
@@ -143,7 +186,7 @@ class Program {
     const std::uint32_t ahead = static_cast<std::uint32_t>(place % 8) - 3;
     write_data(job, rank, known.chunk + (place < 0xC0 ? 0 : ahead), place);
     const std::size_t from = (place & 0x38) == 0x38 ? input_.below(kSources) : rank;
-    deliver(source(from));
+    deliver(source(from), job, rank);
   }
 
   void chunk_of_all(std::size_t job) {
@@ -152,7 +195,7 @@ class Program {
     if (place >= 0xE0) return chunks_of_all_but_one(job, place & 3);
     for (std::size_t rank = 0; rank < known.world; ++rank) {
       write_data(job, rank, known.chunk, place & 0x3F);
-      deliver(source(rank));
+      deliver(source(rank), job, rank);
     }
     ++known.chunk;
   }
@@ -164,7 +207,7 @@ class Program {
       for (std::size_t rank = 0; rank < known.world; ++rank) {
         if (rank == late) continue;
         write_data(job, rank, known.chunk, 8);
-        witness_.receive(datagram_, source(rank), now_);
+        if (seal(job, rank)) witness_.receive(datagram_, source(rank), now_);
       }
       pass(10'000'000);
     }
@@ -210,24 +253,32 @@ class Program {
       body.reason = static_cast<proto::LeaveReason>(padding & 7);
       std::memcpy(datagram_.data() + sizeof(Header), &body, sizeof(body));
     }
-    deliver(source(padding >= 0xC0 ? padding % kSources : rank));
+    deliver(source(padding >= 0xC0 ? padding % kSources : rank), job, rank);
   }
 
   void hello() {
     const std::size_t size = input_.byte();
     write(datagram_, make_header(0, 0, Type::kHello), proto::HelloBody{.instance = Be64{size}},
           sizeof(Header) + size);
-    deliver(source(size % kSources));
+    if (witness_.has_key(1)) datagram_.resize(proto::datagram_size(kValues));
+    deliver(source(size % kSources), 0, size % kSources);
   }
 
   void raw() {
     const auto bytes = std::as_bytes(input_.bytes(input_.byte() % 128));
     datagram_.assign(bytes.begin(), bytes.end());
-    deliver(source(0));
+    send(source(0));
   }
 
-  /// The last datagram again, from anybody, perhaps changed.
-  void replay() { deliver(source(input_.below(kSources))); }
+  /// The last datagram again, or one of the latest sealed ones, from anybody, perhaps changed.
+  void replay() {
+    const std::size_t from = input_.byte();
+    if (!sealed_.empty()) {
+      const std::size_t back = from / kSources % sealed_.size();
+      datagram_ = sealed_[sealed_.size() - 1 - back];
+    }
+    send(source(from % kSources));
+  }
 
   Header make_header(std::size_t job, std::size_t rank, Type type) {
     Header header = proto::make_header(type);
@@ -237,7 +288,36 @@ class Program {
     return header;
   }
 
-  void deliver(const Peer& from) {
+  /// As `rank` of the job sends it, or as somebody changes it.
+  void deliver(const Peer& from, std::size_t job, std::size_t rank) {
+    if (!witness_.has_key(static_cast<std::uint32_t>(job + 1))) return send(from);
+    switch (input_.below(8)) {
+      case 0:  // the member itself is out of order
+        mutate(datagram_, input_);
+        seal(job, rank);
+        return witness_.receive(datagram_, from, now_);
+      case 1: seal(job, rank); return send(from);
+      case 2: seal(job, rank); return;  // held back, for replay()
+      case 3: return send(from);        // not sealed
+      case 4:
+        witness_.holders().seal_wrongly(datagram_, static_cast<std::uint32_t>(job + 1));
+        return witness_.receive(datagram_, from, now_);
+      default: seal(job, rank); return witness_.receive(datagram_, from, now_);
+    }
+  }
+
+  /// False where the job has a key and the rank has none of its session.
+  bool seal(std::size_t job, std::size_t rank) {
+    const auto number = static_cast<std::uint32_t>(job + 1);
+    const auto who = static_cast<std::uint16_t>(rank);
+    if (!witness_.has_key(number)) return true;
+    if (!witness_.holders().seal(datagram_, number, who, source(rank).endpoint)) return false;
+    sealed_.push_back(datagram_);
+    if (sealed_.size() > kRemembered) sealed_.pop_front();
+    return true;
+  }
+
+  void send(const Peer& from) {
     mutate(datagram_, input_);
     witness_.receive(datagram_, from, now_);
   }
@@ -252,6 +332,7 @@ class Program {
   ShardWitness witness_;
   std::array<Job, 2> jobs_;
   Datagram datagram_;
+  std::deque<Datagram> sealed_;  // latest
   Time now_ = 0;
 };
 

@@ -24,34 +24,59 @@ namespace {
 
 /// What a DATA packet can come to; each packet to one of these.
 constexpr Counter kOutcomes[] = {
-    Counter::kUnexpectedType, Counter::kUnknownSession, Counter::kStaleEpoch,
-    Counter::kBadRank,        Counter::kWrongSource,    Counter::kBadSlot,
-    Counter::kBadTerms,       Counter::kMalformedByte,  Counter::kStaleSequence,
-    Counter::kEarlySequence,  Counter::kDuplicateOpen,  Counter::kMismatch,
-    Counter::kDeparted,       Counter::kEnded,          Counter::kContributions,
-    Counter::kCachedResults,  Counter::kHeldBack,       Counter::kKnownResults,
+    Counter::kUnexpectedType, Counter::kUnknownSession,  Counter::kStaleEpoch,
+    Counter::kBadRank,        Counter::kWrongSource,     Counter::kBadSlot,
+    Counter::kBadTerms,       Counter::kMalformedByte,   Counter::kStaleSequence,
+    Counter::kEarlySequence,  Counter::kDuplicateOpen,   Counter::kMismatch,
+    Counter::kDeparted,       Counter::kEnded,           Counter::kContributions,
+    Counter::kCachedResults,  Counter::kHeldBack,        Counter::kKnownResults,
+    Counter::kWrongKey,       Counter::kBadMac,          Counter::kReplayed,
+    Counter::kChallenges,     Counter::kUnauthenticated, Counter::kTooShort,
 };
+
+/// What becomes of a packet that the job's key does not vouch for. A shard that does not know the
+/// session has no key to check it with.
+constexpr Counter kNotVouchedFor[] = {
+    Counter::kWrongKey,       Counter::kBadMac,          Counter::kReplayed,
+    Counter::kChallenges,     Counter::kUnauthenticated, Counter::kTooShort,
+    Counter::kUnknownSession, Counter::kUnexpectedType,
+};
+
+/// How long a recorded JOIN may be of use (docs/security.md).
+constexpr Time kChallengeLife = 4'000'000'000;
 
 /// The longest answer to anything that need not be as long: ABORT.
 constexpr std::size_t kLongestAnswer = sizeof(Header) + sizeof(proto::AbortBody);
+constexpr std::size_t kLongestTail = sizeof(proto::Proof) + sizeof(proto::Trailer);
+
+constexpr std::uint32_t kFirstAddress = 0x0A00'0002;
 
 std::size_t length(const Outgoing& outgoing) {
-  return outgoing.head.size() + outgoing.body.size() + outgoing.padding;
+  return outgoing.head.size() + outgoing.body.size() + outgoing.padding + outgoing.tail.size();
 }
 
 }  // namespace
+
+proto::Endpoint endpoint_of(std::uint16_t rank) {
+  return {kFirstAddress + rank, 50000};
+}
+
+std::uint16_t rank_of(const proto::Endpoint& endpoint) {
+  return static_cast<std::uint16_t>(endpoint.address - kFirstAddress);
+}
 
 ShardWitness::ShardWitness(const aggregator::ShardConfig& config)
     : config_(config), shard_(config), memory_(16'384) {}
 
 void ShardWitness::receive(std::span<const std::byte> datagram, const Peer& source, Time now) {
   const auto held = memory_.hold(datagram);
-  const bool well_formed = proto::validate(held) == Reject::kNone;
+  const auto keys = config_.keys ? proto::Keys::kSome : proto::Keys::kNone;
+  const bool well_formed = proto::validate(held, keys) == Reject::kNone;
   const Header header = well_formed ? proto::read_header(held) : Header{};
   const std::pair name{header.job.value(), source.endpoint};
   const bool stranger = !joined_.contains(name);
   before_ = shard_.counters();
-  ++packets_;
+  usage_before_ = shard_.usage();
   const auto sent = shard_.receive(held, source, now);
   const auto grew = [&](Counter counter) { return shard_.counters()[counter] != before_[counter]; };
   if (grew(Counter::kJoins)) joined_.insert(name);
@@ -63,14 +88,47 @@ void ShardWitness::receive(std::span<const std::byte> datagram, const Peer& sour
   for (const Outgoing& outgoing : sent) look_at(outgoing);
   check_counted(header.type, well_formed);
   check_bounds(sent);
-  if (stranger && !grew(Counter::kJoins)) check_stranger(sent, source, held.size());
+  const bool vouched =
+      !well_formed || !has_key(name.first) || vouched_for(header, held, source, sent, now);
+  if ((stranger && !grew(Counter::kJoins)) || !vouched) check_stranger(sent, source, held.size());
+}
+
+/// In a job that has a key: whether the shard took the packet as a member's, which it may only if
+/// it is one.
+bool ShardWitness::vouched_for(const Header& header, std::span<const std::byte> datagram,
+                               const Peer& source, std::span<const Outgoing> sent, Time now) {
+  const auto grew = [&](Counter counter) { return shard_.counters()[counter] != before_[counter]; };
+  if (std::any_of(std::begin(kNotVouchedFor), std::end(kNotVouchedFor), grew)) return false;
+  Sealed* sealed = holders_.find(datagram);
+  require(sealed != nullptr, "only what a member has sealed is taken");
+  if (header.type == Type::kHello) return true;  // the same answer each time
+  if (header.type == Type::kJoin) {
+    require(sealed->by == source.endpoint, "a challenge is of use to its addressee alone");
+    if (grew(Counter::kJoins)) take_join(*sealed, sent, now);
+    return true;
+  }
+  require(!sealed->taken, "nothing is taken twice");
+  sealed->taken = true;
+  return true;
+}
+
+void ShardWitness::take_join(Sealed& sealed, std::span<const Outgoing> sent, Time now) {
+  if (!sealed.taken) sealed.taken_at = now;
+  sealed.taken = true;
+  require(!sent.empty(), "a JOIN that is taken is answered");
+  require(now - sealed.taken_at <= kChallengeLife, "a recorded JOIN is soon of no use");
+  // The answer names the session, also where it ends at once.
+  const std::uint32_t session = proto::read_header(sent.front().head).epoch.value();
+  require(sealed.in.insert(session).second, "a session takes a JOIN once");
 }
 
 void ShardWitness::check_counted(Type type, bool well_formed) {
   const auto& values = shard_.counters().values();
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < proto::kRejects; ++i) sum += values[i];
-  require(sum == packets_, "each packet is accepted or rejected by name, once");
+  for (std::size_t i = 0; i < proto::kRejects; ++i) sum += values[i] - before_.values()[i];
+  // Where jobs have keys, one that is well formed may be unauthenticated, or too short to answer.
+  require(sum == 1 || (sum == 2 && well_formed && config_.keys),
+          "each packet is accepted or rejected by name, once");
   if (!well_formed) return;
   std::uint64_t now = 0;
   std::uint64_t before = 0;
@@ -93,12 +151,18 @@ void ShardWitness::check_stranger(std::span<const Outgoing> sent, const Peer& so
   for (const Outgoing& outgoing : sent) {
     require(outgoing.to.size() == 1 && outgoing.to[0].endpoint == source.endpoint,
             "a stranger alone is answered");
-    require(length(outgoing) <= std::max(size, kLongestAnswer), "an answer does not amplify");
+    const std::size_t longest = kLongestAnswer + (config_.keys ? kLongestTail : 0);
+    require(length(outgoing) <= std::max(size, longest), "an answer does not amplify");
   }
-  for (const Counter counter : {Counter::kContributions, Counter::kResults, Counter::kAborts,
-                                Counter::kLeaves, Counter::kCachedResults, Counter::kSessions}) {
+  for (const Counter counter :
+       {Counter::kContributions, Counter::kResults, Counter::kAborts, Counter::kLeaves,
+        Counter::kCachedResults, Counter::kSessions, Counter::kJoins, Counter::kSilentMembers}) {
     require(shard_.counters()[counter] == before_[counter], "a stranger changes nothing");
   }
+  const auto usage = shard_.usage();
+  require(usage.jobs == usage_before_.jobs && usage.open_slots == usage_before_.open_slots &&
+              usage.ready_sessions == usage_before_.ready_sessions,
+          "nothing is kept for a stranger");
 }
 
 void ShardWitness::check_bounds(std::span<const Outgoing> sent) const {
@@ -113,10 +177,13 @@ void ShardWitness::check_bounds(std::span<const Outgoing> sent) const {
 
 void ShardWitness::look_at(const Outgoing& outgoing) {
   const auto packet = test::wire(outgoing);
-  require(proto::validate(packet) == Reject::kNone, "what is sent is well formed");
-  require(!outgoing.to.empty(), "what is sent is for somebody");
+  const auto keys = config_.keys ? proto::Keys::kSome : proto::Keys::kNone;
+  require(proto::validate(packet, keys) == Reject::kNone, "what is sent is well formed");
   const Header header = proto::read_header(packet);
   const std::uint32_t job = header.job.value();
+  if (has_key(job)) look_at_seal(header, packet, outgoing.to);
+  if (has_key(job) && outgoing.to.empty()) return;  // what cannot be sealed is not sent
+  require(!outgoing.to.empty(), "what is sent is for somebody");
   switch (header.type) {
     case Type::kWelcome: {
       const auto body = proto::read_body<proto::WelcomeBody>(packet);
@@ -140,9 +207,20 @@ void ShardWitness::look_at(const Outgoing& outgoing) {
     case Type::kProbe:
     case Type::kPending:
     case Type::kNack:
+    case Type::kChallenge:
     case Type::kAbort:
     case Type::kMove: return;
     default: require(false, "an aggregator does not send what workers send");
+  }
+}
+
+void ShardWitness::look_at_seal(const Header& header, std::span<const std::byte> packet,
+                                std::span<const Peer> to) {
+  const bool sealed = (header.flags & proto::kFlagAuthenticated) != 0;
+  require(sealed || to.empty() || header.type == Type::kRefuse,
+          "what is sent to a job that has a key is sealed");
+  for (const Peer& peer : to) {
+    if (sealed) holders_.receive(packet, rank_of(peer.endpoint));
   }
 }
 
@@ -193,6 +271,10 @@ void ShardWitness::expect_all_forgotten(Time now) {
   const auto usage = shard_.usage();
   require(usage.jobs == 0 && usage.ready_sessions == 0 && usage.open_slots == 0,
           "without members nothing is kept");
+}
+
+bool ShardWitness::has_key(std::uint32_t job) const {
+  return config_.keys && config_.keys->contains(job);
 }
 
 std::uint64_t ShardWitness::members(std::uint32_t job) const {

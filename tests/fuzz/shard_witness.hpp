@@ -8,7 +8,9 @@
 //   of a session; nobody's packet makes the shard send more than its members are;
 // - what is sent is well formed;
 // - a result comes only after every rank has contributed once, and is the same bytes each time;
-// - jobs, sessions and slots stay within the configuration, and go away with their members.
+// - jobs, sessions and slots stay within the configuration, and go away with their members;
+// - in a job that has a key, only what a member has sealed is taken, bit by bit, and only once: all
+//   else changes nothing, as if a stranger had sent it.
 #pragma once
 
 #include <map>
@@ -18,9 +20,14 @@
 
 #include "aggregator/core/shard.hpp"
 #include "fenced.hpp"
+#include "key_holders.hpp"
 #include "proto/packet.hpp"
 
 namespace natagg::fuzz {
+
+/// Where a rank sends from, and which rank that is.
+[[nodiscard]] proto::Endpoint endpoint_of(std::uint16_t rank);
+[[nodiscard]] std::uint16_t rank_of(const proto::Endpoint& endpoint);
 
 class ShardWitness {
  public:
@@ -36,6 +43,13 @@ class ShardWitness {
   /// The job's epoch that was announced last, 0 for none.
   [[nodiscard]] std::uint32_t epoch(std::uint32_t job) const;
 
+  [[nodiscard]] bool has_key(std::uint32_t job) const;
+
+  /// The workers that have the key.
+  [[nodiscard]] KeyHolders& holders() { return holders_; }
+
+  [[nodiscard]] const aggregator::Counters& counters() const { return shard_.counters(); }
+
   /// The digest of the ranks of the latest session of `job` that was ready, 1 before.
   [[nodiscard]] std::uint64_t members(std::uint32_t job) const;
 
@@ -49,9 +63,16 @@ class ShardWitness {
   };
 
   void look_at(const aggregator::Outgoing& outgoing);
+  void look_at_seal(const proto::Header& header, std::span<const std::byte> packet,
+                    std::span<const aggregator::Peer> to);
   void look_at_result(const proto::Header& header, std::span<const std::uint8_t> bytes);
   void look_at_partial(const proto::Header& header, std::span<const std::byte> packet);
   void check_counted(proto::Type type, bool well_formed);
+  [[nodiscard]] bool vouched_for(const proto::Header& header, std::span<const std::byte> datagram,
+                                 const aggregator::Peer& source,
+                                 std::span<const aggregator::Outgoing> sent, aggregator::Time now);
+  static void take_join(Sealed& sealed, std::span<const aggregator::Outgoing> sent,
+                        aggregator::Time now);
   void check_stranger(std::span<const aggregator::Outgoing> sent, const aggregator::Peer& source,
                       std::size_t size) const;
   void check_bounds(std::span<const aggregator::Outgoing> sent) const;
@@ -59,8 +80,9 @@ class ShardWitness {
   aggregator::ShardConfig config_;
   aggregator::Shard shard_;
   Fenced memory_;
+  KeyHolders holders_;
   aggregator::Counters before_;
-  std::uint64_t packets_ = 0;
+  aggregator::Shard::Usage usage_before_{};
   std::map<std::uint32_t, std::uint32_t> epochs_;
   std::map<std::uint32_t, std::uint64_t> members_;                           // of job
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint16_t> worlds_;  // of job and epoch
