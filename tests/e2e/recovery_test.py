@@ -5,11 +5,12 @@
 """Aggregators die, restart and stand still in the middle of a job, and cables are pulled: the same
 workers go on, and get the bits of an undisturbed run."""
 
+import os
 import signal
 import time
 
 import harness
-from harness import GRADIENT_LENGTH, RANK_LOST, REDUCED, wait_until
+from harness import GRADIENT_LENGTH, RANK_LOST, REDUCED, REFUSED, wait_until
 
 WORLD = 3
 MANY = {"count": GRADIENT_LENGTH, "repeat": 50 if REDUCED else 200, "seed": 7,
@@ -39,7 +40,7 @@ class Disturbed(harness.LabTest):
 
     def start_in_the_middle(self, **options):
         before = [host.sent_packets() for host in self.lab.workers]
-        ranks = self.lab.start_ranks(WORLD, **MANY, **options)
+        ranks = self.lab.start_ranks(WORLD, **{**MANY, **options})
         wait_until(lambda: all(host.sent_packets() > before[i] + 3000
                                for i, host in enumerate(self.lab.workers[:WORLD])),
                    30, "all ranks to be at work", *(rank.process for rank in ranks))
@@ -132,6 +133,59 @@ class Failover(Disturbed):
             self.assert_same_bits(ranks, checksum)
         finally:
             host.run("ip", "route", "del", "blackhole", f"{lost}/32")
+
+
+class Keyed(Disturbed):
+    """A job that has a key: it outlives its aggregators, and who has another key stays out."""
+
+    aggregators = 2
+    job = 7
+    repeat = 50 if REDUCED else 100  # three runs of it
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = cls.lab.scratch / "keys"
+        directory.mkdir(mode=0o700)
+        cls.key, cls.wrong = directory / f"{cls.job}.key", cls.lab.scratch / "wrong.key"
+        for path in (cls.key, cls.wrong):
+            path.write_bytes(os.urandom(32))
+            path.chmod(0o600)
+        cls.options = {"key_directory": directory}
+
+    def start_in_the_middle(self, **options):
+        return super().start_in_the_middle(job=self.job, key_file=self.key, repeat=self.repeat,
+                                           **options)
+
+    def assert_wrong_key_is_refused(self):
+        status, report = self.lab.start_rank(0, 1, job=self.job, key_file=self.wrong,
+                                             count=10).ended(20)
+        self.assertNotEqual(status, 0)
+        self.assertEqual(report["status"], REFUSED, report)
+        self.assertRegex(report["error"], f"key of job {self.job} refused by aggregator")
+
+    def test_a_keyed_job_outlives_a_restart_and_the_death_of_one_of_two_with_the_same_bits(self):
+        reports = self.lab.all_reduce(WORLD, **{**MANY, "job": self.job, "key_file": self.key,
+                                                "repeat": self.repeat})
+        checksum = reports[0]["checksum"]
+        self.assertEqual({report["checksum"] for report in reports}, {checksum})
+        restarted, dead = self.lab.aggregators
+
+        ranks = self.start_in_the_middle()
+        restarted.kill()
+        restarted.start(self.shards, **self.options)
+        self.assert_same_bits(ranks, checksum)
+        self.assert_wrong_key_is_refused()
+
+        ranks = self.start_in_the_middle()
+        dead.kill()
+        self.assert_same_bits(ranks, checksum)
+        self.assert_wrong_key_is_refused()
+
+        counters = restarted.stop()
+        self.assertGreaterEqual(counters["resumed_sessions"], 2 * self.shards)
+        self.assertGreater(counters["wrong_key"], 0)
+        self.assertEqual(counters.get("bad_mac", 0), 0, counters)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 // and of passing time. stream_witness.hpp says what must hold after each step.
 
 #include <array>
+#include <deque>
+#include <utility>
 
 #include "datagrams.hpp"
 #include "stream_witness.hpp"
@@ -25,6 +27,7 @@ constexpr Time kMs = 1'000'000;
 constexpr Time kStart = 1'000'000 * kMs;
 constexpr std::uint64_t kInstance = 99;
 constexpr std::uint32_t kEpoch = 77;
+constexpr std::size_t kRemembered = 40;
 
 StreamConfig config_of(Input& input) {
   const std::size_t flags = input.byte();
@@ -42,6 +45,10 @@ StreamConfig config_of(Input& input) {
   config.in_flight = (flags & 128) != 0 ? 3 : 64;
   config.connect_deadline = kStart + 1000 * kMs;
   if (config.world >= 3) config.straggler_deadline = 20 * kMs;
+  if (!input.empty() && (input.rest()[0] & 8) != 0) {
+    config.key = std::make_shared<const proto::JobKey>(job_key(config.job));
+    config.entropy = entropy(0x5A);
+  }
   return config;
 }
 
@@ -89,7 +96,7 @@ class Program {
     for (const Endpoint& aggregator : config_.aggregators) {
       write(datagram_, make_header(Type::kOffer, 0), offer_body(shards),
             proto::datagram_size(witness_.values_asked()));
-      witness_.receive(datagram_, aggregator);
+      answer(aggregator);
     }
     witness_.transmit();
     std::uint16_t place = 0;
@@ -98,7 +105,7 @@ class Program {
         proto::WelcomeBody body = welcome_body(0);
         body.shard = Be16{place++};
         write(datagram_, make_header(Type::kWelcome, kEpoch), body);
-        witness_.receive(datagram_, shard(aggregator, i));
+        answer(shard(aggregator, i));
       }
     }
   }
@@ -112,10 +119,16 @@ class Program {
     return {0x0A00'0001, static_cast<std::uint16_t>(4790 + i % 5)};
   }
 
+  void answer(const Endpoint& from) {
+    seal(from);
+    witness_.receive(datagram_, from);
+  }
+
   static Header make_header(Type type, std::uint32_t epoch) {
     Header header = proto::make_header(type);
     header.job = Be32{7};
     header.epoch = Be32{epoch};
+    header.rank = Be16{proto::kAggregatorRank};
     return header;
   }
 
@@ -236,12 +249,38 @@ class Program {
   void raw(std::size_t more) {
     const auto bytes = std::as_bytes(input_.bytes(input_.byte() % 128));
     datagram_.assign(bytes.begin(), bytes.end());
-    deliver(source(more));
+    send(source(more));
   }
 
-  void again(std::size_t more) { deliver(source(more)); }
+  /// The last datagram, or one of the latest sealed ones.
+  void again(std::size_t more) {
+    if (sealed_.empty()) return send(source(more));
+    const auto& [datagram, by] = sealed_[sealed_.size() - 1 - input_.byte() % sealed_.size()];
+    datagram_ = datagram;
+    send(more < 10 ? by : source(more));
+  }
 
+  /// As the shard sends it, or as somebody changes it.
   void deliver(const Endpoint& from) {
+    if (witness_.shards() == nullptr) return send(from);
+    switch (input_.below(8)) {
+      case 0:  // the shard itself is out of order
+        mutate(datagram_, input_);
+        return answer(from);
+      case 1: seal(from); return send(from);
+      case 2: return seal(from);  // held back, for again()
+      case 3: return send(from);  // not sealed
+      default: return answer(from);
+    }
+  }
+
+  void seal(const Endpoint& from) {
+    if (witness_.shards() == nullptr || !witness_.shards()->seal(datagram_, from)) return;
+    sealed_.emplace_back(datagram_, from);
+    if (sealed_.size() > kRemembered) sealed_.pop_front();
+  }
+
+  void send(const Endpoint& from) {
     mutate(datagram_, input_);
     witness_.receive(datagram_, from);
   }
@@ -251,6 +290,7 @@ class Program {
   StreamWitness witness_;
   std::uint32_t first_ = 0;
   Datagram datagram_;
+  std::deque<std::pair<Datagram, Endpoint>> sealed_;  // latest, and whose
 };
 
 }  // namespace

@@ -30,10 +30,13 @@ constexpr int kMostEvents = 200'000;
 }  // namespace
 
 StreamWitness::StreamWitness(const worker::StreamConfig& config, Time start)
-    : config_(config), stream_(config, start), now_(start), memory_(16'384) {}
+    : config_(config), stream_(config, start), now_(start), memory_(16'384) {
+  if (config_.key) shards_.emplace(config_.job, config_.rank);
+}
 
 void StreamWitness::receive(std::span<const std::byte> datagram, const proto::Endpoint& source) {
   const worker::StreamStats before = stream_.stats();
+  const Stream::State state = stream_.state();
   stream_.receive(memory_.hold(datagram), source, now_);
   const worker::StreamStats& after = stream_.stats();
   require(after.bytes_received == before.bytes_received + datagram.size(), "bytes are counted");
@@ -41,8 +44,23 @@ void StreamWitness::receive(std::span<const std::byte> datagram, const proto::En
                                  after.result_packets - before.result_packets +
                                  after.duplicate_results - before.duplicate_results;
   require(outcomes <= 1, "a datagram is counted once");
+  const bool taken = after.rejected_packets == before.rejected_packets;
+  if (shards_) check_key(datagram, source, taken);
+  require(taken || !shards_ || stream_.state() == state, "what is rejected changes nothing");
   require(stream_.groups().size() <= 2 * proto::kMaxShards, "groups are bounded");
   collect();
+}
+
+void StreamWitness::check_key(std::span<const std::byte> datagram, const proto::Endpoint& source,
+                              bool taken) {
+  if (!taken) return;
+  Sealed* sealed = shards_->find(datagram);
+  require(sealed != nullptr, "only what a shard has sealed is taken");
+  require(sealed->by == source, "what a shard has sealed is taken from it alone");
+  const Header header = proto::read_header(datagram);
+  // That a shard does not know the session is as true the second time.
+  require(!sealed->taken || proto::aborts_unknown(header, datagram), "nothing is taken twice");
+  sealed->taken = true;
 }
 
 void StreamWitness::submit(std::size_t length, Time timeout) {
@@ -74,8 +92,10 @@ void StreamWitness::transmit() {
 }
 
 void StreamWitness::look_at(const worker::Outgoing& outgoing) {
-  require(proto::validate(outgoing.datagram) == proto::Reject::kNone,
+  const proto::Keys keys = shards_ ? proto::Keys::kSome : proto::Keys::kNone;
+  require(proto::validate(outgoing.datagram, keys) == proto::Reject::kNone,
           "what is sent is well formed");
+  if (shards_) shards_->hear(outgoing.datagram, outgoing.to);
   const bool to_pool =
       std::any_of(config_.aggregators.begin(), config_.aggregators.end(),
                   [&](const auto& known) { return known.address == outgoing.to.address; });

@@ -7,15 +7,19 @@
 // - each operation completes once, none before its chunks have results or the stream has ended, and
 //   no value is written beyond its output;
 // - what it keeps of aggregators is bounded;
+// - of a job that has a key, only what a shard has sealed is taken, bit by bit, from that shard and
+//   once; all else is rejected, and changes nothing; and what it sends is sealed;
 // - in the end, whoever is silent, it is closed or has failed with a reason, and so have all
 //   operations.
 #pragma once
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fenced.hpp"
+#include "key_shards.hpp"
 #include "proto/packet.hpp"
 #include "worker_lib/core/stream.hpp"
 
@@ -43,6 +47,9 @@ class StreamWitness {
   /// One of the latest DATA packets, nullptr before the first.
   [[nodiscard]] const SentData* sent_data(std::size_t which) const;
 
+  /// The shards that have the key; null where the job has none.
+  [[nodiscard]] KeyShards* shards() { return shards_ ? &*shards_ : nullptr; }
+
   /// Values of the longest HELLO.
   [[nodiscard]] std::size_t values_asked() const;
 
@@ -54,6 +61,7 @@ class StreamWitness {
   };
 
   void look_at(const worker::Outgoing& outgoing);
+  void check_key(std::span<const std::byte> datagram, const proto::Endpoint& source, bool taken);
   void collect();
 
   worker::StreamConfig config_;
@@ -62,6 +70,7 @@ class StreamWitness {
   Fenced memory_;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::deque<SentData> sent_;
+  std::optional<KeyShards> shards_;
 };
 
 }  // namespace natagg::fuzz
