@@ -3,6 +3,8 @@
 
 #include "keys.hpp"
 
+#include <vector>
+
 namespace natagg::fuzz {
 
 const proto::JobKey& job_key(std::uint32_t job, bool right) {

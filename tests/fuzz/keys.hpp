@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <vector>
+#include <string>
 
 #include "datagrams.hpp"
 #include "proto/authentication.hpp"
@@ -31,17 +31,21 @@ struct Sealed {
 class Ledger {
  public:
   void add(const Datagram& datagram, const proto::Endpoint& by) {
-    sealed_.try_emplace(datagram, Sealed{.by = by});
+    sealed_.try_emplace(name(datagram), Sealed{.by = by});
   }
 
   /// Null for what nobody with the key has made.
   [[nodiscard]] Sealed* find(std::span<const std::byte> datagram) {
-    const auto found = sealed_.find(Datagram(datagram.begin(), datagram.end()));
+    const auto found = sealed_.find(name(datagram));
     return found != sealed_.end() ? &found->second : nullptr;
   }
 
  private:
-  std::map<Datagram, Sealed> sealed_;
+  static std::string name(std::span<const std::byte> datagram) {
+    return {reinterpret_cast<const char*>(datagram.data()), datagram.size()};
+  }
+
+  std::map<std::string, Sealed> sealed_;  // by all its bytes
 };
 
 }  // namespace natagg::fuzz
