@@ -3,6 +3,8 @@
 
 #include "aggregator/core/session_guard.hpp"
 
+#include <algorithm>
+
 namespace natagg::aggregator {
 
 SessionGuard::SessionGuard(const proto::JobKey& key, std::uint32_t epoch, const proto::Nonce& nonce,
@@ -16,12 +18,19 @@ SessionGuard::SessionGuard(const proto::JobKey& key, std::uint32_t epoch, const 
 bool SessionGuard::replays(const Joiner& joiner) const {
   if (joiner.rank >= members_.size()) return false;  // it proposes another world
   const Member& member = members_[joiner.rank];
-  return member.opener && member.joiner.instance == joiner.instance &&
-         joiner.counter <= member.joiner.counter;
+  const auto is = [&](const Joiner& admitted) {
+    return admitted.instance == joiner.instance && joiner.counter <= admitted.counter;
+  };
+  return member.opener &&
+         (is(member.joiner) || std::any_of(member.earlier.begin(), member.earlier.end(), is));
 }
 
 void SessionGuard::admit(const Joiner& joiner) {
   Member& member = members_[joiner.rank];
+  if (member.opener && member.joiner.instance != joiner.instance) {
+    if (member.earlier.size() == kEarlier) member.earlier.erase(member.earlier.begin());
+    member.earlier.push_back(member.joiner);
+  }
   if (!member.opener || member.joiner.nonce != joiner.nonce) {
     member.opener.emplace(key_.worker_session(epoch_, nonce_, joiner.rank, joiner.nonce));
   }

@@ -30,7 +30,8 @@ class SessionGuard {
 
   [[nodiscard]] const proto::Nonce& nonce() const { return nonce_; }
 
-  /// True when this JOIN, or a later one, of the same instance has been admitted.
+  /// True when this JOIN, or a later one, of the same instance has been admitted, also when another
+  /// instance has had the rank since.
   [[nodiscard]] bool replays(const Joiner& joiner) const;
 
   /// Makes the keys of a rank that has joined. Throws when there is no memory for them.
@@ -43,8 +44,13 @@ class SessionGuard {
                                             std::span<const std::byte> datagram);
 
  private:
+  /// Of a rank's earlier instances, so many are remembered: more than can come and go, each by its
+  /// silence, while a challenge is good.
+  static constexpr std::size_t kEarlier = 16;
+
   struct Member {
     Joiner joiner;
+    std::vector<Joiner> earlier;
     std::optional<proto::Opener> opener;  // once it has joined
   };
 

@@ -169,6 +169,36 @@ TEST(Handshake, AMembersJoinDoesNotCountTwice) {
   EXPECT_EQ(rig.count(Counter::kReplayed), 1U);
 }
 
+TEST(Handshake, AJoinIsNotTakenAgainWhenAnotherHasHadItsPlaceSince) {
+  Rig rig;
+  const auto config_of = [](std::uint16_t rank, std::uint8_t life) {
+    worker::StreamConfig config = Rig::stream_config(rank, life);
+    config.world = 3;  // of which one never comes
+    return config;
+  };
+  rig.start(1, config_of(1, 1));  // keeps the session forming
+  rig.start(0, config_of(0, 1));
+  rig.run_for(50 * kMs);
+  const auto last =
+      std::find_if(rig.to_shard.rbegin(), rig.to_shard.rend(), [](const Rig::Recorded& recorded) {
+        return recorded.rank == 0 && proto::read_header(recorded.packet).type == Type::kJoin;
+      });
+  ASSERT_NE(last, rig.to_shard.rend());
+  const Packet recorded = last->packet;
+  rig.streams[0].reset();
+  rig.run_for(1'100 * kMs);  // the shard gives its place away
+  rig.start(0, config_of(0, 2));
+  rig.run_for(50 * kMs);
+  rig.streams[0].reset();
+  rig.run_for(1'100 * kMs);
+
+  const std::uint64_t joins = rig.count(Counter::kJoins);
+  const std::uint64_t replayed = rig.count(Counter::kReplayed);
+  EXPECT_TRUE(rig.shard.receive(recorded, Rig::peer_of(0), rig.now).empty());
+  EXPECT_EQ(rig.count(Counter::kJoins), joins);
+  EXPECT_EQ(rig.count(Counter::kReplayed), replayed + 1);
+}
+
 TEST(Handshake, AJoinOfALargerWorldIsRefusedWhileTheJobRuns) {
   Rig rig;
   rig.connect();
