@@ -107,5 +107,17 @@ TEST(Quiet, AWindowOfManyPacketsHidesTheRoundTrip) {
   EXPECT_LT(outcome.duration, 200 * kMillisecond);
 }
 
+TEST(Quiet, ManySmallOperationsAtOnceShareTheirRoundTrips) {
+  constexpr std::size_t kOperations = 1'000;
+  Scenario scenario = clean_scenario(4, 3, kOperations);
+  scenario.network.delay = kMillisecond;
+  scenario.network.jitter = 0;
+  const Outcome outcome = play(scenario);
+  expect_clean(outcome);
+  EXPECT_EQ(outcome.data_packets, 4 * kOperations);
+  // One after the other they would take 2 s.
+  EXPECT_LT(outcome.duration, 100 * kMillisecond);
+}
+
 }  // namespace
 }  // namespace natagg::simulation
