@@ -4,17 +4,10 @@
 
 """Jobs with keys: only who has the job's key gets in, and the others are told why not."""
 
-import os
 import re
 
 import harness
-from harness import GRADIENTS, REFUSED
-
-
-def write_key(path, key, mode=0o600):
-    path.write_bytes(key)
-    path.chmod(mode)
-    return path
+from harness import GRADIENTS, REFUSED, make_key_directory, write_key
 
 
 class Authentication(harness.LabTest):
@@ -24,9 +17,7 @@ class Authentication(harness.LabTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        directory = cls.lab.scratch / "keys"
-        directory.mkdir(mode=0o700)
-        cls.keys = {job: write_key(directory / f"{job}.key", os.urandom(32)) for job in (7, 8)}
+        directory, cls.keys = make_key_directory(cls.lab, 7, 8)
         cls.options = {"key_directory": directory}
 
     def refused(self, **options):
@@ -75,14 +66,14 @@ class Authentication(harness.LabTest):
         self.assertEqual(counters.get("joins", 0), 0)
 
     def test_a_key_that_others_can_read_is_refused_at_both_ends(self):
-        path = write_key(self.lab.scratch / "open.key", os.urandom(32), 0o644)
+        path = write_key(self.lab.scratch / "open.key", 0o644)
         status, text = self.lab.workers[0].run(
             self.lab.allreduce, "--aggregators", "10.0.0.1", "--count", "1", "--key-file", path)
         self.assertNotEqual(status, 0)
         self.assertIn(f"chmod 600 {path}", text)
         directory = self.lab.scratch / "open"
         directory.mkdir(mode=0o700)
-        path = write_key(directory / "7.key", os.urandom(32), 0o640)
+        path = write_key(directory / "7.key", 0o640)
         status, text = self.lab.workers[0].run(
             self.lab.daemon, "--address=10.0.0.1", f"--key_directory={directory}", "--check-config")
         self.assertEqual(status, 2, text)

@@ -33,6 +33,20 @@ MISMATCH = -5
 AGGREGATOR_LOST = -6
 
 
+def write_key(path, mode=0o600):
+    """A new key, which only its owner may read unless `mode` says otherwise."""
+    path.write_bytes(os.urandom(32))
+    path.chmod(mode)
+    return path
+
+
+def make_key_directory(lab, *jobs):
+    """As the aggregator's option takes it, and {job: its key's file}."""
+    directory = lab.scratch / "keys"
+    directory.mkdir(mode=0o700)
+    return directory, {job: write_key(directory / f"{job}.key") for job in jobs}
+
+
 class LabTest(unittest.TestCase):
     """A test case with one lab for all of its tests. Its aggregators are running before each."""
 

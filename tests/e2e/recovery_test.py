@@ -5,12 +5,12 @@
 """Aggregators die, restart and stand still in the middle of a job, and cables are pulled: the same
 workers go on, and get the bits of an undisturbed run."""
 
-import os
 import signal
 import time
 
 import harness
-from harness import GRADIENT_LENGTH, RANK_LOST, REDUCED, REFUSED, wait_until
+from harness import (GRADIENT_LENGTH, RANK_LOST, REDUCED, REFUSED, make_key_directory, wait_until,
+                     write_key)
 
 WORLD = 3
 MANY = {"count": GRADIENT_LENGTH, "repeat": 50 if REDUCED else 200, "seed": 7,
@@ -144,14 +144,10 @@ class Keyed(Disturbed):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        directory = cls.lab.scratch / "keys"
-        directory.mkdir(mode=0o700)
-        key, cls.wrong_key = directory / "7.key", cls.lab.scratch / "wrong.key"
-        for path in (key, cls.wrong_key):
-            path.write_bytes(os.urandom(32))
-            path.chmod(0o600)
+        directory, keys = make_key_directory(cls.lab, 7)
+        cls.wrong_key = write_key(cls.lab.scratch / "wrong.key")
         cls.options = {"key_directory": directory}
-        cls.job = {**MANY, "repeat": 50 if REDUCED else 100, "job": 7, "key_file": key}
+        cls.job = {**MANY, "repeat": 50 if REDUCED else 100, "job": 7, "key_file": keys[7]}
 
     def assert_wrong_key_is_refused(self):
         rank = self.lab.start_rank(0, 1, job=7, key_file=self.wrong_key, count=10)
