@@ -101,6 +101,7 @@ struct OfferBody {
 enum JoinFlag : std::uint8_t {
   kJoinValuesPinned = 1,  // refuse rather than negotiate another number of values a packet
   kJoinUntouched = 2,     // has no result of this shard's chunks yet
+  kJoinWaited = 4,        // this shard has said that it takes no more jobs, and not WELCOME since
 };
 
 struct JoinBody {

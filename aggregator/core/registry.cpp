@@ -28,6 +28,10 @@ constexpr Time kProbeInterval = 5'000'000;
 // Between two calls of tick(), which is called every 10 ms or so.
 constexpr Time kPause = 200'000'000;
 
+// From the start, for the ranks of jobs that ran here before: a second until those with a key, who
+// believe nobody that has forgotten it, take the silence for a loss, and the rest for joining.
+constexpr Time kComeBack = 1'500'000'000;
+
 // Often enough that a lost MOVE costs little of the time in which all must have come.
 constexpr Time kCallInterval = 20'000'000;
 
@@ -105,7 +109,9 @@ void Registry::tick(Time now) {
 void Registry::forgive_pause(Time now) {
   const Time gap = now - last_tick_.value_or(now);
   last_tick_ = now;
+  if (!first_tick_) first_tick_ = now;
   if (gap < kPause) return;
+  *first_tick_ += gap;
   for (Job& job : jobs_.all()) {
     if (job.running) job.running->forgive(gap, now);
     if (job.forming) job.forming->forgive(gap, now);
@@ -256,7 +262,8 @@ void Registry::on_join(const Header& header, std::span<const std::byte> datagram
             .instance = instance,
             .terms = terms_of(header, body),
             .claim = claim_of(body),
-            .joiner = joiner_of(header, instance, datagram)};
+            .joiner = joiner_of(header, instance, datagram),
+            .waited = (body.flags & proto::kJoinWaited) != 0};
   const proto::Keys keys = keys_of(header);
   if (datagram.size() < least_length(join.terms, keys)) return counters_.add(Counter::kUnpadded);
   if (auto refusal = check_terms(join.terms, join.rank, keys, config_)) {
@@ -299,7 +306,7 @@ Job* Registry::open_job(const Join& join) {
   const std::uint32_t id = join.header.job.value();
   std::optional<Refusal> refusal;
   if (join.claim.members == 0) refusal = jobs_.compare_pool(id, join.terms, join.now);
-  if (!refusal && jobs_.full()) {
+  if (!refusal && (jobs_.full() || keeps_room_from(join))) {
     refusal = Refusal{RefuseReason::kTooManyJobs, 0, config_.max_jobs};
   }
   if (refusal) {
@@ -307,6 +314,12 @@ Job* Registry::open_job(const Join& join) {
     return nullptr;
   }
   return &jobs_.add(id, join.terms.shard);
+}
+
+/// Who waited for room before this shard was started again was refused it because of jobs that run
+/// still. They are about to come back.
+bool Registry::keeps_room_from(const Join& join) const {
+  return join.waited && join.now - first_tick_.value_or(join.now) < kComeBack;
 }
 
 void Registry::meet_forming(const Join& join, Job& job) {

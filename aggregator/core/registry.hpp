@@ -73,9 +73,11 @@ class Registry {
     Terms terms;
     Claim claim;
     Joiner joiner;
+    bool waited;  // it has been told before that there is no room
   };
   bool meet_running(const Join& join, Job& job);  // false when it is not for the running session
   [[nodiscard]] Job* open_job(const Join& join);  // null when that was refused
+  [[nodiscard]] bool keeps_room_from(const Join& join) const;
   void meet_forming(const Join& join, Job& job);
   void refuse(const Join& join, const Refusal& refusal);
 
@@ -101,6 +103,7 @@ class Registry {
   std::vector<Peer> refused_;      // kept until their refusal is sent
   std::optional<Session> failed_;  // likewise
   std::uint32_t next_epoch_;
+  std::optional<Time> first_tick_;
   std::optional<Time> last_tick_;
 };
 

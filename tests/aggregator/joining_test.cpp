@@ -231,6 +231,18 @@ TEST_F(JoiningTest, RefusesMoreJobsThanItMayHave) {
   expect_refused(join(0, {.job = 3}), RefuseReason::kTooManyJobs, 0, 2);
 }
 
+TEST_F(JoiningTest, KeepsTheRoomOfJobsThatRanBeforeItsStartFromThoseThatWaited) {
+  const JoinSpec waited{.flags = proto::kJoinWaited, .job = 1};
+  expect_refused(join(0, waited), RefuseReason::kTooManyJobs, 0, 2);  // before its first tick
+  constexpr Time kStep = 100'000'000;  // less would be a pause of this process
+  for (int step = 0; step < 15; ++step, now += kStep) {
+    EXPECT_TRUE(sent(shard.tick(now)).empty());
+    expect_refused(join(0, waited), RefuseReason::kTooManyJobs, 0, 2);
+  }
+  EXPECT_EQ(join(0, {.job = 2})[0].header.type, Type::kWelcome);  // one that never waited
+  EXPECT_EQ(join(0, waited)[0].header.type, Type::kWelcome);
+}
+
 TEST_F(JoiningTest, NamesTheSilentRankToTheOthers) {
   const std::uint32_t epoch = join_all({.world = 3});
   data({.rank = 1, .epoch = epoch}, {kOne});

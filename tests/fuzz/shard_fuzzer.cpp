@@ -163,13 +163,14 @@ class Program {
     body.values = Be16{static_cast<std::uint16_t>(wide ? 2 * kValues : kValues)};
     body.window = Be16{jobs_[job].window};
     body.shards = Be16{2};
+    if ((terms & 0x10) != 0) body.flags = proto::kJoinWaited;
     if ((terms & 0x20) != 0) {
       // Of a session that was lost, or of one that runs here.
       body.members = Be64{witness_.members(header.job.value())};
       body.resume = Be32{config_.first_sequence + jobs_[job].chunk};
       body.shard = Be16{static_cast<std::uint16_t>(terms >> 1 & 1)};
       body.moves = Be16{static_cast<std::uint16_t>(terms & 1)};
-      body.flags = (terms & 8) != 0 ? proto::kJoinUntouched : 0;
+      if ((terms & 8) != 0) body.flags |= proto::kJoinUntouched;
       body.held = Be32{static_cast<std::uint32_t>(terms & 7)};
     }
     if (job == kPartialJob) {

@@ -138,5 +138,47 @@ TEST(Competition, ForTheLastRoomOfManyShardsLetsAllInOneAfterAnother) {
   play_seeds(kOneIn, play_last_room);
 }
 
+/// One job runs while another waits for its room, and an aggregator of theirs starts again.
+std::string play_restart(std::uint64_t seed) {
+  Random random(seed);
+  Scenario running = draw_job(random, seed, random.below(3) + 1);
+  running.max_jobs = 1;
+  running.close_early = true;
+  World world(running.network, seed);
+  add_aggregators(world, running);
+  for (WorkerPlan& worker : running.workers) {
+    worker.submit_at.back() = 3 * kSecond + random.between(0, 20) * kMillisecond;
+  }
+  add_workers(world, running, 1, 1, kDeadline);
+  std::vector<std::string> violations;
+  const auto runs = [&] {
+    return std::ranges::all_of(world.workers(), [](const WorkerHost& host) {
+      return host.started() && host.stream().state() == worker::Stream::State::kReady;
+    });
+  };
+  if (!world.run_until(runs, world.now() + kSecond)) violations.emplace_back("it does not run");
+  Scenario waiting = draw_job(random, seed + 1, random.below(3) + 1);
+  waiting.authenticated = running.authenticated;
+  waiting.connect_within = kDeadline - kSecond;
+  waiting.close_early = true;
+  const std::size_t begin = add_workers(world, waiting, 2, 2, kDeadline);
+  world.run_for(random.between(100, 400) * kMillisecond);
+  AggregatorHost& host = world.aggregator(random.below(world.aggregators().size()));
+  host.vanish();
+  world.run_for(random.between(0, 300) * kMillisecond);
+  host.restart(world.now(), 5'000);
+  if (!world.run_until([&] { return world.workers_done(); }, world.now() + kDeadline)) {
+    violations.emplace_back("not all is decided");
+  }
+  append(violations, check_results(world, running, 0));
+  append(violations, check_results(world, waiting, begin));
+  close_all(world, violations);
+  return joined(running, violations);
+}
+
+TEST(Competition, AJobThatRunsKeepsItsRoomThroughARestartThoughAnotherWaitsForIt) {
+  play_seeds(kOneIn, play_restart);
+}
+
 }  // namespace
 }  // namespace natagg::simulation

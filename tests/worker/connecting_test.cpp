@@ -174,6 +174,28 @@ TEST_F(ConnectingTest, HoldsNoLaterShardWhileItWaitsForRoomAtOne) {
   EXPECT_EQ(joined_now(), (std::vector{shard(0), shard(1), shard(2)}));
 }
 
+TEST_F(ConnectingTest, SaysInItsJoinWhetherItWaitsForRoom) {
+  start(config());
+  transmit();
+  offer(1, kValues);
+  const auto waits = [this] {
+    const auto joins = transmit(Type::kJoin);
+    now += 50 * kMs;
+    if (joins.size() != 1) return -1;
+    const auto flags = proto::read_body<proto::JoinBody>(joins[0].packet).flags;
+    EXPECT_NE(flags & proto::kJoinValuesPinned, 0);
+    return (flags & proto::kJoinWaited) != 0 ? 1 : 0;
+  };
+  EXPECT_EQ(waits(), 0);
+  refuse(proto::RefuseReason::kJobRunning, 3, 3);
+  EXPECT_EQ(waits(), 0);
+  refuse(proto::RefuseReason::kTooManyJobs, 0, 1);
+  EXPECT_EQ(waits(), 1);
+  EXPECT_EQ(waits(), 1);
+  welcome_at(0, proto::SessionState::kForming);
+  EXPECT_EQ(waits(), 0);
+}
+
 TEST_F(ConnectingTest, RepeatsAJoinUntilItIsReady) {
   start(config());
   transmit();

@@ -93,6 +93,13 @@ Joining::Joining(const StreamConfig& config, const proto::Endpoint& shard, const
   std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
 }
 
+/// Sets a flag of the JOIN, or clears it.
+void Joining::set_flag(proto::JoinFlag flag, bool value) {
+  auto body = proto::read_body<proto::JoinBody>(datagram_);
+  body.flags = static_cast<std::uint8_t>(value ? body.flags | flag : body.flags & ~flag);
+  std::memcpy(datagram_.data() + sizeof(proto::Header), &body, sizeof(body));
+}
+
 void Joining::join_again(const proto::Endpoint& shard, const Lost& lost, std::uint16_t moves,
                          Time now) {
   session_.endpoint = shard;
@@ -117,10 +124,10 @@ void Joining::join_again(const proto::Endpoint& shard, const Lost& lost, std::ui
   body.resume = Be32{lost.resume};
   body.held = Be32{lost.held};
   body.moves = Be16{moves};
-  body.flags = static_cast<std::uint8_t>(body.flags & ~proto::kJoinUntouched);
-  if (lost.untouched) body.flags |= proto::kJoinUntouched;
   std::memcpy(datagram_.data(), &header, sizeof(header));
   std::memcpy(datagram_.data() + sizeof(header), &body, sizeof(body));
+  set_flag(proto::kJoinUntouched, lost.untouched);
+  set_flag(proto::kJoinWaited, false);
 }
 
 void Joining::forgive(Time gap) {
@@ -143,6 +150,7 @@ std::optional<std::string> Joining::on_welcome(const proto::Header& header,
       body.instance.value() == 0 && session_.epoch != 0 && header.epoch.value() == session_.epoch;
   if (ready_ || (!own && !to_all) || header.epoch.value() == 0) return std::nullopt;
   admitted_ = true;
+  set_flag(proto::kJoinWaited, false);
   silent_since_ = now;
   if (session_.epoch != header.epoch.value()) welcome_since_ = now;
   moves_ = std::max(moves_, body.moves.value());
@@ -194,6 +202,7 @@ std::optional<std::string> Joining::on_refuse(const proto::RefuseBody& body) {
     return refusal_;
   }
   if (lacks_room(body.reason)) admitted_ = false;
+  if (body.reason == RefuseReason::kTooManyJobs && !lost_) set_flag(proto::kJoinWaited, true);
   refusal_ = "aggregator " + to_string(session_.endpoint) + " refuses rank " +
              std::to_string(config_.rank) + " of job " + std::to_string(config_.job) + ": " +
              explain(body);

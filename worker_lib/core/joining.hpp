@@ -88,6 +88,8 @@ class Joining {
   [[nodiscard]] int missing_rank() const { return missing_; }
 
  private:
+  void set_flag(proto::JoinFlag flag, bool value);
+
   const StreamConfig& config_;
   ShardSession session_;
   std::uint16_t window_;  // proposed
