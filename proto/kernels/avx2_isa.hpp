@@ -14,9 +14,11 @@ namespace {
 struct Avx2 {
   using Vector = __m256i;
   using Mask = __m256i;             // lanes of ones or zeros
+  using Mask8 = __m256i;            // likewise, of packed bytes
   static constexpr int kLanes = 8;  // of 32 bits
 
   static Vector broadcast32(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
+  static Vector broadcast8(std::uint8_t x) { return _mm256_set1_epi8(static_cast<char>(x)); }
   static Vector broadcast64(std::uint64_t x) {
     return _mm256_set1_epi64x(static_cast<long long>(x));
   }
@@ -93,6 +95,21 @@ struct Avx2 {
     const Vector above = _mm256_sub_epi8(bytes, _mm256_set1_epi8(kLeast));
     const Vector beyond = _mm256_subs_epu8(above, _mm256_set1_epi8(kMost - kLeast));
     return _mm256_testz_si256(beyond, beyond) != 0;
+  }
+  /// The same of the bytes that `exempt` does not have.
+  template <int kLeast, int kMost>
+  static bool all_within8(Vector bytes, Mask8 exempt) {
+    const Vector above = _mm256_sub_epi8(bytes, _mm256_set1_epi8(kLeast));
+    const Vector beyond = _mm256_subs_epu8(above, _mm256_set1_epi8(kMost - kLeast));
+    return _mm256_testc_si256(exempt, beyond) != 0;
+  }
+  static Mask8 zeros8(Vector bytes) { return _mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()); }
+  static Vector select8(Mask8 mask, Vector yes, Vector no) {
+    return _mm256_blendv_epi8(no, yes, mask);
+  }
+  static std::uint64_t count8(Mask8 mask) {
+    return static_cast<std::uint64_t>(
+        __builtin_popcount(static_cast<std::uint32_t>(_mm256_movemask_epi8(mask))));
   }
 
   /// 32 packed codes, each below 0x80 and complemented, with its pattern's sign.

@@ -14,9 +14,11 @@ namespace {
 struct Avx512 {
   using Vector = __m512i;
   using Mask = __mmask16;
+  using Mask8 = __mmask64;           // of packed bytes
   static constexpr int kLanes = 16;  // of 32 bits
 
   static Vector broadcast32(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
+  static Vector broadcast8(std::uint8_t x) { return _mm512_set1_epi8(static_cast<char>(x)); }
   static Vector broadcast64(std::uint64_t x) {
     return _mm512_set1_epi64(static_cast<long long>(x));
   }
@@ -92,6 +94,19 @@ struct Avx512 {
   static bool all_within8(Vector bytes) {
     const Vector above = _mm512_sub_epi8(bytes, _mm512_set1_epi8(kLeast));
     return _mm512_cmpgt_epu8_mask(above, _mm512_set1_epi8(kMost - kLeast)) == 0;
+  }
+  /// The same of the bytes that `exempt` does not have.
+  template <int kLeast, int kMost>
+  static bool all_within8(Vector bytes, Mask8 exempt) {
+    const Vector above = _mm512_sub_epi8(bytes, _mm512_set1_epi8(kLeast));
+    return _mm512_mask_cmpgt_epu8_mask(~exempt, above, _mm512_set1_epi8(kMost - kLeast)) == 0;
+  }
+  static Mask8 zeros8(Vector bytes) { return _mm512_testn_epi8_mask(bytes, bytes); }
+  static Vector select8(Mask8 mask, Vector yes, Vector no) {
+    return _mm512_mask_blend_epi8(mask, no, yes);
+  }
+  static std::uint64_t count8(Mask8 mask) {
+    return static_cast<std::uint64_t>(__builtin_popcountll(mask));
   }
 
   /// 64 packed codes, each below 0x80 and complemented, with its pattern's sign.

@@ -72,6 +72,10 @@ class Compressor {
   static constexpr std::size_t kPrefetchBytes = 4096;
   static constexpr int kBatch = 4;  // vectors
   static constexpr std::size_t kBatchElements = kBatch * Isa::kLanes;
+  // Complements as bytes, of codes 1 to 59 and of zero.
+  static constexpr int kLeastByte = ~(nat8::kMaxCode - 1);
+  static constexpr int kMostByte = ~1;
+  static constexpr std::uint8_t kNotZero = static_cast<std::uint8_t>(~nat8::kZero);
 
   /// The same number in every place.
   struct Halves {
@@ -133,49 +137,27 @@ class Compressor {
       not_sum[j] = Isa::sub32(not_offset, random[j]);
       not_code[j] = Isa::template shift_right_signed32<kFraction>(not_sum[j]);
     }
-    // A random number is below one code, so a sum at or above code 1 began at or above code 0.
     const Vector packed = Isa::pack(not_code);
-    if (Isa::template all_within8<~(nat8::kMaxCode - 1), ~1>(packed) &&
-        (!kStochastic || Isa::all_meet32(not_sum, kCoarse))) [[likely]] {
-      Isa::store_bytes(out, packed, Isa::pack(pattern));
-    } else {
-      zeros_batch(in, out, random[0], random[1], random[2], random[3], element);
+    // A random number is below one code, so a sum at or above code 1 began at or above code 0.
+    const bool decided = !kStochastic || Isa::all_meet32(not_sum, kCoarse);
+    if (Isa::template all_within8<kLeastByte, kMostByte>(packed) && decided) [[likely]] {
+      return Isa::store_bytes(out, packed, Isa::pack(pattern));
     }
-  }
-
-  /// A batch in which lanes are zero and all others round to codes 1 to 59, as in every second
-  /// gradient.
-  [[gnu::noinline]] void zeros_batch(const Element* in, std::uint8_t* out, Vector random0,
-                                     Vector random1, Vector random2, Vector random3,
-                                     std::uint64_t element) {
-    const Vector none = Isa::broadcast32(0);
-    const Vector random[kBatch] = {random0, random1, random2, random3};
-    Vector checked[kBatch];
-    Vector signs[kBatch];
-    Vector sums[kBatch];
-    Vector not_code[kBatch];
-    std::uint64_t zeros = 0;
+    // Other than zeros nothing need be unusual, as in every second gradient.
+    Vector magnitude[kBatch];
 #pragma GCC unroll 4
     for (int j = 0; j < kBatch; ++j) {
-      const Vector pattern = Source::load(in + j * Isa::kLanes);
-      const Vector magnitude = Isa::and_(pattern, Isa::broadcast32(0x7FFFFFFF));
-      const Mask zero = Isa::equal32(magnitude, none);
-      const Vector not_offset = Isa::sub32(Isa::broadcast32(lowest_ - 1), magnitude);
-      const Vector not_sum = Isa::sub32(not_offset, random[j]);
-      const Vector code = Isa::template shift_right_signed32<kFraction>(not_sum);
-      // A zero passes both checks.
-      checked[j] = Isa::select(zero, Isa::broadcast32(~std::uint32_t{1}), code);
-      sums[j] = Isa::select(zero, Isa::broadcast32(kCoarse), not_sum);
-      not_code[j] = Isa::select(zero, Isa::broadcast32(~std::uint32_t{nat8::kZero}), code);
-      signs[j] = Isa::select(zero, none, pattern);
-      zeros += static_cast<std::uint64_t>(__builtin_popcount(Isa::bits(zero)));
+      magnitude[j] = Isa::and_(pattern[j], Isa::broadcast32(0x7FFFFFFF));
     }
-    if (!Isa::template all_within8<~(nat8::kMaxCode - 1), ~1>(Isa::pack(checked)) ||
-        (kStochastic && !Isa::all_meet32(sums, kCoarse))) {
-      return unusual_batch(in, out, random0, random1, random2, random3, element);
+    const auto zeros = Isa::zeros8(Isa::pack(magnitude));
+    if (Isa::template all_within8<kLeastByte, kMostByte>(packed, zeros) && decided) {
+      const Vector codes = Isa::select8(zeros, Isa::broadcast8(kNotZero), packed);
+      const Vector signs = Isa::select8(zeros, Isa::broadcast32(0), Isa::pack(pattern));
+      Isa::store_bytes(out, codes, signs);
+      tally_.zeros += Isa::count8(zeros);
+      return;
     }
-    Isa::store_bytes(out, Isa::pack(not_code), Isa::pack(signs));
-    tally_.zeros += zeros;
+    unusual_batch(in, out, random[0], random[1], random[2], random[3], element);
   }
 
   /// A batch in which some lane is neither zero nor rounds to codes 1 to 59, or is undecided.
