@@ -55,10 +55,4 @@ struct Link {
   return address >> 24 != 0 && address >> 24 != 127 && address >> 28 < 0xE;
 }
 
-/// RFC 1112: the group's low 23 bits behind 01:00:5e.
-[[nodiscard]] constexpr MacAddress multicast_mac(std::uint32_t group) {
-  return {{0x01, 0x00, 0x5E, static_cast<std::uint8_t>(group >> 16 & 0x7F),
-           static_cast<std::uint8_t>(group >> 8), static_cast<std::uint8_t>(group)}};
-}
-
 }  // namespace natagg::aggregator::io

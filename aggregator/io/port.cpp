@@ -17,7 +17,7 @@
 
 #include "aggregator/io/eal.hpp"
 #include "aggregator/io/port_mtu.hpp"
-#include "aggregator/io/virtual_device.hpp"
+#include "proto/net/virtual_device.hpp"
 
 namespace natagg::aggregator::io {
 namespace {

@@ -19,10 +19,12 @@
 #include <string_view>
 
 #include "aggregator/io/eal.hpp"
-#include "aggregator/io/virtual_device.hpp"
+#include "proto/net/virtual_device.hpp"
 
 namespace natagg::aggregator::io {
 namespace {
+
+using namespace net;
 
 /// DPDK does not know the MTU of a kernel interface that a driver is bound to.
 std::optional<std::uint32_t> kernel_mtu(unsigned index) {

@@ -25,6 +25,12 @@ struct MacAddress {
 
 inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 
+/// RFC 1112: the group's low 23 bits behind 01:00:5e.
+[[nodiscard]] constexpr MacAddress multicast_mac(std::uint32_t group) {
+  return {{0x01, 0x00, 0x5E, static_cast<std::uint8_t>(group >> 16 & 0x7F),
+           static_cast<std::uint8_t>(group >> 8), static_cast<std::uint8_t>(group)}};
+}
+
 inline constexpr std::uint16_t kEtherIpv4 = 0x0800;
 inline constexpr std::uint16_t kEtherArp = 0x0806;
 inline constexpr std::uint16_t kEtherVlan = 0x8100;

@@ -9,14 +9,15 @@
 #include "aggregator/core/counters.hpp"
 #include "aggregator/io/idle.hpp"
 #include "aggregator/io/published.hpp"
-#include "aggregator/io/virtual_device.hpp"
 #include "aggregator/report.hpp"
+#include "proto/net/virtual_device.hpp"
 
 namespace natagg::testing {
 namespace {
 
 using namespace aggregator;
 using namespace aggregator::io;
+using namespace net;
 
 TEST(Idle, PoliteNapsLongerAndLongerUntilThereIsWork) {
   Idle idle(true);
@@ -47,6 +48,8 @@ TEST(VirtualDevice, AfPacketFramesCarryTheMtusTheyCan) {
   EXPECT_LT(af_packet_max_mtu(2048), 9000U);
   EXPECT_GE(af_packet_max_mtu(9216), 9000U);
   EXPECT_EQ(af_packet_max_mtu(16), 0U);
+  EXPECT_EQ(af_packet_frames("iface=veth0"), 512U);
+  EXPECT_EQ(af_packet_frames("iface=veth0,framecnt=64"), 64U);
 }
 
 TEST(VirtualDevice, OnlyDevicesOfTheKernelLeaveChecksumsPartial) {

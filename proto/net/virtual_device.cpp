@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-#include "aggregator/io/virtual_device.hpp"
+#include "proto/net/virtual_device.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "proto/net/headers.hpp"
 
-namespace natagg::aggregator::io {
+namespace natagg::net {
 
 using namespace std::string_view_literals;
 
@@ -48,6 +48,10 @@ std::uint32_t af_packet_frame_size(std::string_view arguments) {
   return device_argument(arguments, "framesz").value_or(2048);
 }
 
+std::uint32_t af_packet_frames(std::string_view arguments) {
+  return device_argument(arguments, "framecnt").value_or(512);
+}
+
 std::uint32_t af_packet_max_mtu(std::uint32_t frame_size) {
   // Of a ring's frame, the kernel uses TPACKET2_HDRLEN (52) and room for a hardware address (16),
   // aligned to 16, for itself, less the Ethernet header that it puts at the end of them.
@@ -57,4 +61,4 @@ std::uint32_t af_packet_max_mtu(std::uint32_t frame_size) {
              : frame_size - kBeforeNetworkHeader - static_cast<std::uint32_t>(sizeof(net::VlanTag));
 }
 
-}  // namespace natagg::aggregator::io
+}  // namespace natagg::net

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-namespace natagg::aggregator::io {
+namespace natagg::net {
 
 /// Their frames come from this machine's kernel, which leaves UDP checksums to a device that is
 /// not there.
@@ -42,8 +42,11 @@ inline constexpr std::uint32_t kXdpMaxMtu = 3360;
 /// net_af_packet's frame size option, from its arguments.
 [[nodiscard]] std::uint32_t af_packet_frame_size(std::string_view arguments);
 
+/// Frames that each of its rings holds.
+[[nodiscard]] std::uint32_t af_packet_frames(std::string_view arguments);
+
 /// The largest MTU that net_af_packet's rings hold with frames of `frame_size` bytes: the kernel
 /// cuts what is longer.
 [[nodiscard]] std::uint32_t af_packet_max_mtu(std::uint32_t frame_size);
 
-}  // namespace natagg::aggregator::io
+}  // namespace natagg::net
