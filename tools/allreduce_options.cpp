@@ -87,6 +87,8 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
        "silence after which an aggregator is lost")  //
       ("connect-timeout", with_default(raw.connect_timeout, worker.connect_timeout),
        "for all ranks to join")  //
+      ("eal", po::value(&worker.eal)->value_name("arguments"),
+       "of DPDK for --transport ethdev; --no-huge -m 256 unless given")  //
       ("heartbeat", with_default(raw.heartbeat, worker.heartbeat),
        "between signs of life of an idle rank")                                             //
       ("local", po::value(&worker.local)->value_name("address|interface"), "to send from")  //
@@ -98,9 +100,10 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
        "bytes to ask the kernel for; 0: enough for the window")  //
       ("receive-loss", with_default(worker.receive_loss),
        "probability of losing each received datagram, for tests")  //
-      ("transport", po::value(&worker.transport)->value_name("udp|memif:path[,id=n]"),
-       "udp, or memory shared with an aggregator of this host: its net_memif's socket and id")  //
-      ("transmit-loss", with_default(worker.transmit_loss), "the same, of each sent one")       //
+      ("transport", po::value(&worker.transport)->value_name("udp|memif:path[,id=n]|ethdev:device"),
+       "udp; memory shared with an aggregator of this host: its net_memif's socket and id; or a "
+       "device that DPDK drives, as net_af_packet0,iface=eth1")                            //
+      ("transmit-loss", with_default(worker.transmit_loss), "the same, of each sent one")  //
       ("window", with_default(worker.window), "chunks under way per shard, a power of two");
   return description;
 }

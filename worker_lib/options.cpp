@@ -28,6 +28,12 @@ constexpr Time kHeartbeatsToMiss = 4;
   throw Error(NATAGG_INVALID_ARGUMENT, std::string(option) + ": " + why);
 }
 
+// Not "literal" + temporary, in which GCC 12 sees an overlap (its bug 105651).
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  return result.append(text).append("\"");
+}
+
 template <typename T>
 void check_range(const char* option, T value, T least, T most) {
   if (value >= least && value <= most) return;  // false for NaN as well
@@ -110,24 +116,47 @@ StreamConfig make_stream_config(const natagg_options& options) {
   return config;
 }
 
-std::optional<MemifConfig> make_memif_config(const natagg_options& options, const UdpConfig& udp) {
-  constexpr std::string_view kMemif = "memif:";
-  const std::string_view transport = options.transport == nullptr ? "" : options.transport;
-  if (transport.empty() || transport == "udp") return std::nullopt;
-  if (!transport.starts_with(kMemif)) {
-    refuse("transport", "\"" + std::string(transport) + "\" is neither udp nor memif:PATH[,id=N]");
-  }
+/// What a kernel would do for a socket is not asked of a transport without one.
+void refuse_socket_options(const natagg_options& options, const UdpConfig& udp, const char* name) {
   if (!udp.local.interface.empty()) {
     refuse("local",
-           "\"" + udp.local.interface + "\" is no IPv4 address, and memif has no interface");
+           quoted(udp.local.interface) + " is no IPv4 address, and " + name + " has no interface");
   }
   if (options.receive_buffer_bytes != 0) {
-    refuse("receive_buffer_bytes",
-           std::to_string(options.receive_buffer_bytes) + " is for a socket, and memif has none");
+    refuse("receive_buffer_bytes", std::to_string(options.receive_buffer_bytes) +
+                                       " is for a socket, and " + name + " has none");
   }
-  return MemifConfig{.address = parse_memif(transport.substr(kMemif.size())),
+}
+
+void set_transport(const natagg_options& options, WorkerConfig& config) {
+  constexpr std::string_view kMemif = "memif:";
+  constexpr std::string_view kEthdev = "ethdev:";
+  const std::string_view transport = options.transport == nullptr ? "" : options.transport;
+  const std::string eal_arguments = options.eal == nullptr ? "" : options.eal;
+  const UdpConfig& udp = config.udp;
+  if (transport.starts_with(kEthdev)) {
+    refuse_socket_options(options, udp, "ethdev");
+    if (transport == kEthdev) {
+      refuse("transport", "\"ethdev:\" names no device, such as ethdev:net_af_packet0,iface=eth1");
+    }
+    config.ethdev = {.device = std::string(transport.substr(kEthdev.size())),
+                     .eal_arguments = eal_arguments,
                      .aggregators = udp.aggregators,
-                     .local = udp.local.address};
+                     .local = udp.local.address,
+                     .multicast = udp.multicast};
+    return;
+  }
+  if (!eal_arguments.empty()) {
+    refuse("eal", quoted(eal_arguments) + " is for DPDK, which only ethdev uses");
+  }
+  if (transport.starts_with(kMemif)) {
+    refuse_socket_options(options, udp, "memif");
+    config.memif = {.address = parse_memif(transport.substr(kMemif.size())),
+                    .aggregators = udp.aggregators,
+                    .local = udp.local.address};
+  } else if (!transport.empty() && transport != "udp") {
+    refuse("transport", quoted(transport) + " is neither udp, memif:PATH[,id=N] nor ethdev:DEVICE");
+  }
 }
 
 }  // namespace
@@ -153,7 +182,7 @@ WorkerConfig make_config(const natagg_options& options) {
   config.udp.aggregators = config.stream.aggregators;
   config.udp.local = parse_local(options.local == nullptr ? "" : options.local);
   config.udp.multicast = options.multicast != 0;
-  config.memif = make_memif_config(options, config.udp);
+  set_transport(options, config);
   config.connect_timeout = milliseconds("connect_timeout_ms", options.connect_timeout_ms);
   config.operation_timeout = milliseconds("operation_timeout_ms", options.operation_timeout_ms);
   check_range<std::uint64_t>("receive_buffer_bytes", options.receive_buffer_bytes, 0,

@@ -10,6 +10,7 @@
 
 #include "natagg/natagg.h"
 #include "worker_lib/core/stream.hpp"
+#include "worker_lib/transport/ethdev.hpp"
 #include "worker_lib/transport/memif.hpp"
 #include "worker_lib/transport/udp.hpp"
 
@@ -18,7 +19,8 @@ namespace natagg::worker {
 struct WorkerConfig {
   StreamConfig stream;  // without instance, entropy, mtu, in_flight and connect_deadline
   UdpConfig udp;
-  std::optional<MemifConfig> memif;  // in place of udp; without identity
+  std::optional<MemifConfig> memif;    // in place of udp; without identity
+  std::optional<EthdevConfig> ethdev;  // the same
   Time connect_timeout = 0;
   Time operation_timeout = 0;
   std::size_t receive_buffer_bytes = 0;  // 0: enough for the window

@@ -4,7 +4,6 @@
 #include "worker_lib/worker.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "keys/key_file.hpp"
 #include "proto/packet.hpp"
+#include "worker_lib/blocked_signals.hpp"
 #include "worker_lib/error.hpp"
 #include "worker_lib/transport/carrier.hpp"
 #include "worker_lib/transport/lossy.hpp"
@@ -40,26 +40,6 @@ Time now() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-/// Blocks signals in the calling thread, and so in the threads it starts meanwhile: all but those
-/// for what a thread itself has done, which kill the process where they find no handler.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP}) {
-      sigdelset(&blocked, fault);
-    }
-    pthread_sigmask(SIG_SETMASK, &blocked, &earlier_);
-  }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &earlier_, nullptr); }
-
- private:
-  sigset_t earlier_{};
-};
 
 std::uint64_t random_instance() {
   std::random_device random;

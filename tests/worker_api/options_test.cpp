@@ -91,13 +91,16 @@ TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
             std::string::npos);
 }
 
-TEST(Options, TransportIsUdpOrTheSocketOfAMemif) {
+TEST(Options, TransportIsUdpTheSocketOfAMemifOrADevice) {
   using O = natagg_options;
-  for (const char* good : {"", "udp", "memif:/x", "memif:/run/natagg/memif.sock,id=7"}) {
+  for (const char* good : {"", "udp", "memif:/x", "memif:/run/natagg/memif.sock,id=7",
+                           "ethdev:net_af_packet0,iface=eth1", "ethdev:0000:81:00.0"}) {
     EXPECT_EQ(refusal([&](O& o) { o.transport = good; }), "accepted") << good;
   }
   EXPECT_EQ(refusal([](O& o) { o.transport = "tcp"; }),
-            "transport: \"tcp\" is neither udp nor memif:PATH[,id=N]");
+            "transport: \"tcp\" is neither udp, memif:PATH[,id=N] nor ethdev:DEVICE");
+  EXPECT_EQ(refusal([](O& o) { o.transport = "ethdev:"; }),
+            "transport: \"ethdev:\" names no device, such as ethdev:net_af_packet0,iface=eth1");
   EXPECT_EQ(refusal([](O& o) { o.transport = "memif:"; }),
             "transport: \"memif:\" names no socket, such as memif:/run/natagg/memif.sock,id=0");
   EXPECT_EQ(refusal([](O& o) { o.transport = "memif:/x,id=z"; }),
@@ -112,6 +115,13 @@ TEST(Options, TransportIsUdpOrTheSocketOfAMemif) {
               o.receive_buffer_bytes = 4096;
             }),
             "receive_buffer_bytes: 4096 is for a socket, and memif has none");
+  EXPECT_EQ(refusal([](O& o) {
+              o.transport = "ethdev:net_ring0";
+              o.local = "eth0";
+            }),
+            "local: \"eth0\" is no IPv4 address, and ethdev has no interface");
+  EXPECT_EQ(refusal([](O& o) { o.eal = "-m 64"; }),
+            "eal: \"-m 64\" is for DPDK, which only ethdev uses");
 }
 
 TEST(OptionEffects, AMemifThatNobodyServesIsNamedInTheError) {
@@ -154,6 +164,8 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(cpp.key_file, "");
   EXPECT_EQ(c.transport, nullptr);
   EXPECT_EQ(cpp.transport, "");
+  EXPECT_EQ(c.eal, nullptr);
+  EXPECT_EQ(cpp.eal, "");
   EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
   EXPECT_EQ(c.straggler_deadline_ms, 0U);
   EXPECT_EQ(c.quorum, cpp.quorum);

@@ -4,6 +4,7 @@
 #include "worker_lib/transport/carrier.hpp"
 
 #include "proto/packet.hpp"
+#include "worker_lib/transport/ethdev.hpp"
 #include "worker_lib/transport/receive_budget.hpp"
 
 namespace natagg::worker {
@@ -45,7 +46,11 @@ Carrier make_memif(MemifConfig config, std::uint64_t identity) {
 }  // namespace
 
 Carrier make_carrier(const WorkerConfig& config, std::uint64_t identity) {
-  return config.memif ? make_memif(*config.memif, identity) : make_udp(config);
+  if (config.memif) return make_memif(*config.memif, identity);
+  if (!config.ethdev) return make_udp(config);
+  EthdevConfig ethdev = *config.ethdev;
+  ethdev.identity = identity;
+  return make_ethdev(ethdev);
 }
 
 }  // namespace natagg::worker

@@ -26,8 +26,6 @@ constexpr std::size_t kPublished = 8;
 constexpr Time kSendPatience = 4'000'000;
 constexpr long kLook_ns = 20'000;
 
-constexpr Time kBetweenQuestions = 10'000'000;
-
 /// A server's doorbell can miss a wish for interrupts that comes while it fills the ring. These
 /// bound the sleep that follows.
 constexpr Time kShortestCap = 500'000;
@@ -52,24 +50,6 @@ std::optional<std::span<std::byte>> await_buffer(memif::Memory& memory, Time pat
   return buffer;
 }
 
-/// A station that no other worker of the aggregator is.
-Station make_station(const MemifConfig& config) {
-  const auto bits = [&](unsigned from, unsigned range) {
-    return static_cast<std::uint32_t>((config.identity >> from) % range);
-  };
-  // RFC 3927 keeps the first and last 256 of the link-local addresses.
-  constexpr std::uint32_t kLinkLocal = 169U << 24 | 254U << 16 | 1U << 8;
-  constexpr std::uint16_t kFirstFreePort = 49152;
-  Station station;
-  station.mac.bytes[0] = 0x02;  // administered locally
-  for (unsigned i = 1; i < 6; ++i) {
-    station.mac.bytes[i] = static_cast<std::uint8_t>(config.identity >> (8 * i));
-  }
-  station.endpoint = {.address = config.local != 0 ? config.local : kLinkLocal + bits(8, 254U << 8),
-                      .port = static_cast<std::uint16_t>(kFirstFreePort + bits(40, 1U << 14))};
-  return station;
-}
-
 }  // namespace
 
 memif::Address parse_memif(std::string_view text) {
@@ -90,16 +70,11 @@ memif::Address parse_memif(std::string_view text) {
 }
 
 MemifTransport::MemifTransport(const MemifConfig& config)
-    : self_(make_station(config)),
+    : self_(make_station(config.local, config.identity)),
+      neighbours_(config.aggregators),
       link_(config.address),
       scratch_(kBatch),
       idle_cap_(kShortestCap) {
-  for (const proto::Endpoint& aggregator : config.aggregators) {
-    const auto same = [&](const Neighbourhood& n) { return n.address == aggregator.address; };
-    if (std::ranges::none_of(neighbours_, same)) {
-      neighbours_.push_back({.address = aggregator.address, .mac = std::nullopt});
-    }
-  }
   wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake_.get() < 0) throw_system_error(errno, "eventfd()", "`ulimit -n` limits open files");
   look_after_link();
@@ -113,35 +88,18 @@ void MemifTransport::look_after_link() {
   if (memory == nullptr || connections_seen_ == link_.connections()) return;
   // Another server may have another address.
   connections_seen_ = link_.connections();
-  for (Neighbourhood& neighbour : neighbours_) neighbour.mac.reset();
-  next_question_ = 0;
+  neighbours_.forget();
   ask_for_neighbours(*memory);
 }
 
 void MemifTransport::ask_for_neighbours(memif::Memory& memory) {
-  const Time time = now();
-  if (time < next_question_) return;
-  next_question_ = time + kBetweenQuestions;
-  for (const Neighbourhood& neighbour : neighbours_) {
+  neighbours_.ask_when_due(now(), [&](std::uint32_t address) {
     const auto buffer = memory.next_buffer();
-    if (neighbour.mac || !buffer) continue;
-    write_arp_request(*buffer, self_, neighbour.address);
+    if (!buffer) return;
+    write_arp_request(*buffer, self_, address);
     memory.add(kArpFrame);
-  }
+  });
   memory.publish();
-}
-
-void MemifTransport::learn(const Neighbour& neighbour) {
-  for (Neighbourhood& known : neighbours_) {
-    if (known.address == neighbour.address) known.mac = neighbour.mac;
-  }
-}
-
-const net::MacAddress* MemifTransport::find_mac(std::uint32_t address) const {
-  for (const Neighbourhood& known : neighbours_) {
-    if (known.address == address && known.mac) return &*known.mac;
-  }
-  return nullptr;
 }
 
 // --- Sending ---
@@ -166,7 +124,7 @@ void MemifTransport::send(std::span<const Outgoing> datagrams) {
 
 bool MemifTransport::send_one(memif::Memory& memory, const Outgoing& datagram, Time patience_ends) {
   const std::span<const std::byte> bytes = datagram.datagram;
-  const net::MacAddress* const mac = find_mac(datagram.to.address);
+  const net::MacAddress* const mac = neighbours_.find(datagram.to.address);
   if (mac == nullptr) ask_for_neighbours(memory);
   if (mac == nullptr || kFrameHeaders + bytes.size() > memif::kMaxFrame) return false;
   const auto buffer = await_buffer(memory, patience_ends);
@@ -193,7 +151,7 @@ std::span<const Incoming> MemifTransport::receive() {
     if (const auto* datagram = std::get_if<Datagram>(&received)) {
       incoming_[count++] = {.datagram = datagram->bytes, .source = datagram->source};
     } else if (const auto* neighbour = std::get_if<Neighbour>(&received)) {
-      learn(*neighbour);
+      neighbours_.learn(*neighbour);
     }
   }
   return {incoming_.data(), count};
@@ -258,10 +216,7 @@ void MemifTransport::wake() {
 
 TransportStats MemifTransport::stats() const {
   TransportStats stats{.send_failures = send_failures_, .last_send_error = link_.problem()};
-  if (stats.last_send_error == 0 &&
-      std::ranges::none_of(neighbours_, [](const Neighbourhood& n) { return n.mac.has_value(); })) {
-    stats.last_send_error = EHOSTUNREACH;
-  }
+  if (stats.last_send_error == 0 && !neighbours_.any_known()) stats.last_send_error = EHOSTUNREACH;
   return stats;
 }
 

@@ -17,6 +17,7 @@
 
 #include "worker_lib/transport/frame.hpp"
 #include "worker_lib/transport/memif_link.hpp"
+#include "worker_lib/transport/neighbours.hpp"
 #include "worker_lib/transport/transport.hpp"
 
 namespace natagg::worker {
@@ -50,31 +51,23 @@ class MemifTransport final : public Transport {
   [[nodiscard]] TransportStats stats() const override;
 
  private:
-  struct Neighbourhood {
-    std::uint32_t address = 0;
-    std::optional<net::MacAddress> mac;
-  };
-
   void look_after_link();
   void ask_for_neighbours(memif::Memory& memory);
-  [[nodiscard]] const net::MacAddress* find_mac(std::uint32_t address) const;
   [[nodiscard]] bool send_one(memif::Memory& memory, const Outgoing& datagram, Time patience_ends);
   [[nodiscard]] std::optional<std::span<const std::byte>> next_frame(memif::Memory& memory,
                                                                      std::size_t scratch);
-  void learn(const Neighbour& neighbour);
   void sleep(Time nanoseconds);
 
   static constexpr std::size_t kBatch = 64;
 
   Station self_;
-  std::vector<Neighbourhood> neighbours_;  // the aggregators' hosts
+  Neighbours neighbours_;
   memif::Link link_;
   std::uint32_t connections_seen_ = 0;
   FileDescriptor wake_;
   std::array<Incoming, kBatch> incoming_{};
   std::vector<std::array<std::byte, memif::kMaxFrame>> scratch_;  // of frames in several pieces
-  Time next_question_ = 0;
-  Time idle_cap_;  // of the next sleep
+  Time idle_cap_;                                                 // of the next sleep
   std::uint64_t send_failures_ = 0;
 };
 

@@ -150,7 +150,7 @@ typedef struct natagg_options {
 
   /* Bytes to ask for as the socket's receive buffer; 0: enough for the window. The kernel clamps it
    * to net.core.rmem_max, and packets under way are limited to what it granted. Refused with memif,
-   * whose memory is shared with the aggregator. [0] */
+   * whose memory is shared with the aggregator, and with ethdev. [0] */
   uint64_t receive_buffer_bytes;
 
   int32_t multicast;  /* nonzero: receive results by multicast where the network can [1] */
@@ -175,8 +175,20 @@ typedef struct natagg_options {
   /* How packets travel: NULL, "" or "udp" by UDP sockets; "memif:PATH[,id=N]" through memory shared
    * with an aggregator of this host, whose device net_memif with role=server, id=N [0] and
    * socket=PATH serves this worker alone. Then `local` is an address or nothing, multicast is not
-   * used, and natagg_connect() waits for an aggregator that is not there yet. [NULL] */
+   * used, and natagg_connect() waits for an aggregator that is not there yet; "ethdev:DEVICE" over
+   * a network device that DPDK drives for this worker alone, in a library that was built with DPDK.
+   * DEVICE is the argument of DPDK's --vdev or -a: net_af_packet0,iface=eth1 or 0000:81:00.0. Then
+   * `local` is an IPv4 address that the kernel does not have (none: a link-local one is chosen),
+   * and the aggregators are on the device's own Ethernet segment. [NULL] */
   const char* transport;
+
+  /* Arguments of DPDK's environment (EAL) for ethdev, separated by blanks: "-l 3 -m 512". A process
+   * has one environment: the first worker that needs it starts it, unless the application has, and
+   * it stays to the end of the process; later workers' arguments are not used. NULL or "":
+   * "--no-huge -m 256", memory for about five devices. What is not given of lcores, file prefix and
+   * devices is chosen so that processes of one host do not meet. EAL prints to the standard streams
+   * what it does not understand. [NULL] */
+  const char* eal;
 } natagg_options;
 
 /* What a worker has done. Counts are since natagg_connect(). */

@@ -76,6 +76,7 @@ struct Options {
   std::chrono::duration<std::uint32_t, std::milli> straggler_deadline{0};
   std::uint32_t quorum = 0;
   std::string transport = {};
+  std::string eal = {};
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -209,6 +210,7 @@ inline Worker::Worker(const Options& options) {
   c.straggler_deadline_ms = options.straggler_deadline.count();
   c.quorum = options.quorum;
   c.transport = options.transport.c_str();
+  c.eal = options.eal.c_str();
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026, the natagg authors
+
+"""Workers that speak through DPDK, on the interfaces of their namespaces."""
+
+import json
+
+import harness
+from harness import GRADIENT_LENGTH, GRADIENTS
+
+DEVICE = "ethdev:net_af_packet0,iface=eth0"
+JUMBO_DEVICE = DEVICE + ",framesz=9216,blocksz=36864,framecnt=256"
+
+
+class EthdevTest(harness.LabTest):
+    workers = 3
+    device = DEVICE
+
+    def reduce(self, world, ethdev=lambda rank: True, **options):
+        """Reports of a right all-reduce of the real gradients. The ranks that `ethdev` tells have
+        an address of their own beside the kernel's."""
+        reports = self.lab.all_reduce(
+            world, input=lambda rank: GRADIENTS[rank], repeat=2, seed=9,
+            check_inputs=lambda rank: GRADIENTS[:world] if rank == 0 else None,
+            transport=lambda rank: self.device if ethdev(rank) else None,
+            local=lambda rank: f"10.78.0.{201 + rank}" if ethdev(rank) else None, **options)
+        self.assertEqual(reports[0]["checked"], 2)
+        self.assertEqual(len({report["checksum"] for report in reports}), 1)
+        return reports
+
+
+class Ethdev(EthdevTest):
+    shards = 2
+
+    def test_gives_the_bits_that_sockets_give_and_by_multicast_too(self):
+        for world in (2, 3):
+            with self.subTest(world=world):
+                sockets = self.reduce(world, ethdev=lambda rank: False)
+                for report in self.reduce(world):
+                    self.assertEqual(report["checksum"], sockets[0]["checksum"])
+                    self.assertGreater(report["multicast_results"], 0.9 * report["result_packets"])
+                    self.assertEqual(report["send_failures"], 0)
+
+    def test_makes_one_job_with_ranks_on_sockets_in_spite_of_losses(self):
+        sockets = self.reduce(3, ethdev=lambda rank: False)
+        reports = self.reduce(3, ethdev=lambda rank: rank != 1, transmit_loss=0.05,
+                              receive_loss=0.05)
+        self.assertEqual({report["checksum"] for report in reports}, {sockets[0]["checksum"]})
+        for report in reports:
+            self.assertGreater(report["injected_losses"], 0)
+
+    def test_needs_no_address_and_no_multicast(self):
+        reports = self.lab.all_reduce(3, count=GRADIENT_LENGTH, check=lambda rank: rank == 0 or None,
+                                      transport=DEVICE, no_multicast=True)
+        self.assertEqual([report["multicast_results"] for report in reports], [0] * 3)
+
+    def test_leaves_nothing_behind_and_names_what_is_wrong(self):
+        """The interface's name, or an aggregator that is not there."""
+        for device, aggregators, text in (
+                ("ethdev:net_af_packet0,iface=eth7", "10.78.0.1", "ioctl failed"),
+                (DEVICE, "10.78.0.77", "No route to host")):
+            with self.subTest(device=device):
+                rank = self.lab.start_rank(0, 1, count=1, transport=device, aggregators=aggregators,
+                                           connect_timeout=200)
+                status, report = rank.ended(20)
+                self.assertEqual(status, 1, json.dumps(report))
+                self.assertIn(text, report["error"])
+        for worker in self.lab.workers:
+            self.assertNotIn("PROMISC", worker.run("ip", "link", "show", "eth0")[1])
+
+
+class EthdevOfJumboFrames(EthdevTest):
+    mtu = 9000
+    device = JUMBO_DEVICE
+
+    def test_carries_the_most_values(self):
+        reports = self.reduce(3)
+        self.assertEqual({report["mtu"] for report in reports}, {9000})
+        self.assertGreater(reports[0]["values_per_packet"], 8000)
+
+
+if __name__ == "__main__":
+    harness.main()
