@@ -41,17 +41,25 @@ std::optional<ReplayOptions> parse(int argc, const char* const* argv) {
       "natagg-replay TRACE: plays a trace into an aggregator and checks its answers bit by bit");
   visible.add_options()                //
       ("help", "print this and exit")  //
+      ("eal", po::value(&options.target.network.eal)->value_name("arguments"),
+       "with --transport ethdev: of DPDK; --no-huge -m 256 unless given")  //
       ("first-job", po::value(&options.target.first_job)->default_value(options.target.first_job),
        "with --to: number of the live job that stands for the first session; the others follow")  //
       ("in-flight", po::value(&options.target.in_flight)->default_value(options.target.in_flight),
-       "with --to: chunks sent and not answered, at most")                                       //
-      ("json", po::bool_switch(&options.json), "print one JSON object")                          //
+       "with --to: chunks sent and not answered, at most")               //
+      ("json", po::bool_switch(&options.json), "print one JSON object")  //
+      ("local", po::value(&options.target.network.local)->value_name("address|interface"),
+       "with --to: to send from")                                                                //
       ("loop", po::value(&options.loops)->default_value(options.loops), "times to play it")      //
       ("rate", po::value(&options.pace.rate)->default_value(0, "flat out"), "packets a second")  //
       ("recorded-speed", po::bool_switch(&options.pace.recorded), "as it was recorded")          //
       ("shard", po::bool_switch(&shard), "into shards of this process, which is the default")    //
       ("to", po::value(&options.to)->value_name("host[:port]"),
-       "into a running aggregator, over UDP");
+       "into a running aggregator")  //
+      ("transport",
+       po::value(&options.target.network.transport)
+           ->value_name("udp|memif:path[,id=n]|ethdev:device"),
+       "with --to: as workers have it");
   po::options_description all(visible);
   all.add_options()("trace", po::value(&options.trace));
   po::variables_map given;
@@ -67,6 +75,10 @@ std::optional<ReplayOptions> parse(int argc, const char* const* argv) {
   po::notify(given);
   if (options.trace.empty()) throw po::error("give a trace");
   if (shard && !options.to.empty()) throw po::error("give --shard or --to");
+  const NetworkOptions& network = options.target.network;
+  if (options.to.empty() && !(network.transport + network.local + network.eal).empty()) {
+    throw po::error("--transport, --local and --eal need --to");
+  }
   if (options.pace.recorded && options.pace.rate > 0) {
     throw po::error("give --recorded-speed or --rate");
   }

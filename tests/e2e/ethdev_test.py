@@ -80,5 +80,43 @@ class EthdevOfJumboFrames(EthdevTest):
         self.assertGreater(reports[0]["values_per_packet"], 8000)
 
 
+class Replay(EthdevTest):
+    """natagg-replay as all ranks of a trace."""
+
+    def check(self, host, *options):
+        trace = self.lab.scratch / "generated.pcap"
+        tools = harness.BUILD / "tools"
+        for command in (
+                (tools / "natagg-tracegen", "--world", 5, "--jobs", 2, "--count", 100_000, "--loss",
+                 0.02, "--duplication", 0.02, "--reordering", 0.02, "--output", trace),
+                (tools / "natagg-replay", trace, "--json", "--loop", 3, "--to",
+                 self.lab.aggregators[0].address, *options)):
+            status, text = host.run(*command, limit=60)
+            self.assertEqual(status, 0, text)
+        report = json.loads(text)
+        self.assertEqual(report["answers"], {"right": 3 * 2 * 72, "wrong": 0, "missing": 0})
+        self.assertEqual((report["trace"]["findings"], report["findings"]), ([], []))
+        return report
+
+    def test_over_a_device_gives_the_bits_of_the_trace(self):
+        self.check(self.lab.workers[0], "--transport", DEVICE, "--local", "10.78.0.201")
+
+    def test_through_memory_shared_with_the_aggregator_too(self):
+        aggregator = self.lab.aggregators[0]
+        aggregator.stop()
+        aggregator.start(memifs=1)
+        self.check(aggregator.host, "--transport", f"memif:{aggregator.memif_socket}")
+        aggregator.stop()
+
+    def test_refuses_packets_that_the_device_does_not_carry(self):
+        trace = self.lab.scratch / "jumbo.pcap"
+        tools = harness.BUILD / "tools"
+        worker = self.lab.workers[0]
+        worker.run(tools / "natagg-tracegen", "--count", 9000, "--mtu", 9000, "--output", trace)
+        status, text = worker.run(tools / "natagg-replay", trace, "--to",
+                                  self.lab.aggregators[0].address, "--transport", DEVICE)
+        self.assertEqual((status, "the transport carries 1500" in text), (1, True), text)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -55,6 +55,8 @@ expect 2 "give a trace" "$replay"
 expect 2 "give --shard or --to" "$replay" "$trace" --shard --to 127.0.0.1
 expect 2 "give --recorded-speed or --rate" "$replay" "$trace" --recorded-speed --rate 5
 expect 2 '"box"' "$replay" "$trace" --to box
+expect 2 "need --to" "$replay" "$trace" --transport ethdev:net_ring0
+expect 1 "is neither udp, memif:PATH" "$replay" "$trace" --to 127.0.0.1 --transport tcp
 expect 1 "cannot read the trace" "$replay" no-such-file
 expect 1 "cannot read the trace" "$replay" "$odd"
 expect 0 "8 chunks answered, 0 wrong packets, 0 missing" "$replay" "$trace"

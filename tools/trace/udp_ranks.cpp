@@ -3,19 +3,9 @@
 
 #include "tools/trace/udp_ranks.hpp"
 
-#include <netinet/in.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-
-#include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <random>
-#include <system_error>
-#include <thread>
-#include <utility>
 
 #include "tools/trace/ticks.hpp"
 
@@ -30,18 +20,6 @@ constexpr std::int64_t kPatience = 5'000 * kMillisecond;  // for an answer to th
 constexpr std::int64_t kHeartbeat = 300 * kMillisecond;
 constexpr int kLeaves = 4;
 constexpr std::int64_t kLeaveInterval = 20 * kMillisecond;
-constexpr int kReceiveBuffer = 4 << 20;
-constexpr std::size_t kLargestDatagram = 65'536;
-constexpr int kSendAttempts = 1000;
-
-[[noreturn]] void fail(const std::string& call, const proto::Endpoint& to) {
-  throw std::system_error(errno, std::generic_category(), call + " for " + proto::to_string(to));
-}
-
-/// Whether an ICMP message came in place of a datagram; the port may open yet.
-bool passes(int error) {
-  return error == ECONNREFUSED || error == EAGAIN || error == EINTR;
-}
 
 /// Reasons that pass when the jobs of an earlier replay are gone.
 bool may_pass(proto::RefuseReason reason) {
@@ -52,31 +30,18 @@ bool may_pass(proto::RefuseReason reason) {
 
 }  // namespace
 
-UdpRanks::UdpRanks(const TraceSurvey& survey, const UdpTarget& target)
+UdpRanks::UdpRanks(const TraceSurvey& survey, const UdpTarget& target, RankNetwork& network)
     : survey_(survey),
       target_(target),
-      poll_(::epoll_create1(EPOLL_CLOEXEC)),
+      network_(network),
       next_instance_(std::uint64_t{std::random_device{}()} << 32 | 1),
-      sockets_(survey.sessions().size()),
-      buffer_(kLargestDatagram) {
-  if (poll_.get() < 0) fail("epoll_create1", target_.aggregator);
+      ways_(survey.sessions().size()) {
   ask_for_shards();
-}
-
-worker::FileDescriptor UdpRanks::open(const proto::Endpoint& to) const {
-  worker::FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket.get() < 0) fail("socket", to);
-  const int discover = IP_PMTUDISC_DO;
-  ::setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover));
-  // As much as the kernel grants: --in-flight is for the rest.
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
-  const sockaddr_in address = worker::to_sockaddr(to);
-  if (::connect(socket.get(), worker::generic(&address), sizeof(address)) != 0) fail("connect", to);
-  return socket;
+  network_.close();
 }
 
 void UdpRanks::ask_for_shards() {
-  const worker::FileDescriptor socket = open(target_.aggregator);
+  const std::size_t way = network_.open(target_.aggregator);
   std::size_t values = 0;
   std::uint16_t window = 0;
   for (const TraceSession& session : survey_.sessions()) {
@@ -91,34 +56,31 @@ void UdpRanks::ask_for_shards() {
   std::memcpy(hello.data() + sizeof(header), &body, sizeof(body));
 
   const std::string who = "the aggregator at " + proto::to_string(target_.aggregator);
+  std::optional<proto::OfferBody> offer;
+  const OnDatagram on_datagram = [&](std::span<const std::byte> datagram) {
+    if (proto::validate(datagram) == proto::Reject::kNone &&
+        proto::read_header(datagram).type == Type::kOffer) {
+      offer = proto::read_body<proto::OfferBody>(datagram);
+    }
+  };
   const std::int64_t deadline = monotonic_ns() + kPatience;
-  std::int64_t next = 0;
-  while (monotonic_ns() < deadline) {
+  for (std::int64_t next = 0; !offer && monotonic_ns() < deadline;) {
     if (monotonic_ns() >= next) {
-      if (::send(socket.get(), hello.data(), hello.size(), 0) < 0 && !passes(errno)) {
-        fail("send of " + std::to_string(hello.size()) + " bytes", target_.aggregator);
-      }
+      network_.send(way, hello);
       next = monotonic_ns() + kRepeat;
     }
-    const ssize_t size = ::recv(socket.get(), buffer_.data(), buffer_.size(), 0);
-    const std::span<const std::byte> datagram(buffer_.data(),
-                                              size > 0 ? static_cast<std::size_t>(size) : 0);
-    if (proto::validate(datagram) != proto::Reject::kNone ||
-        proto::read_header(datagram).type != Type::kOffer) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      continue;
-    }
-    const auto offer = proto::read_body<proto::OfferBody>(datagram);
-    shards_ = std::max<std::uint16_t>(offer.shards.value(), 1);
-    if (offer.max_values.value() < values || offer.max_window.value() < window) {
-      throw TraceError(who + " takes " + std::to_string(offer.max_values.value()) +
-                       " values a packet and a window of " +
-                       std::to_string(offer.max_window.value()) + ", the trace has " +
-                       std::to_string(values) + " and " + std::to_string(window));
-    }
-    return;
+    receive(kMillisecond, on_datagram);
   }
-  throw TraceError(who + " does not answer HELLO of " + std::to_string(hello.size()) + " bytes");
+  if (!offer) {
+    throw TraceError(who + " does not answer HELLO of " + std::to_string(hello.size()) + " bytes");
+  }
+  shards_ = std::max<std::uint16_t>(offer->shards.value(), 1);
+  if (offer->max_values.value() < values || offer->max_window.value() < window) {
+    throw TraceError(who + " takes " + std::to_string(offer->max_values.value()) +
+                     " values a packet and a window of " +
+                     std::to_string(offer->max_window.value()) + ", the trace has " +
+                     std::to_string(values) + " and " + std::to_string(window));
+  }
 }
 
 proto::Endpoint UdpRanks::live_shard(const TraceSession& session) const {
@@ -130,14 +92,9 @@ void UdpRanks::form(std::size_t index, std::uint32_t job, ReplayLedger& ledger,
                     const OnDatagram& others) {
   const TraceSession& session = survey_.sessions()[index];
   const proto::Endpoint shard = live_shard(session);
-  std::vector<worker::FileDescriptor>& sockets = sockets_[index];
   std::vector<std::vector<std::byte>> joins;
   for (std::uint16_t rank = 0; rank < session.world(); ++rank) {
-    sockets.push_back(open(shard));
-    epoll_event event{.events = EPOLLIN, .data = {.fd = sockets.back().get()}};
-    if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, event.data.fd, &event) != 0) {
-      fail("epoll_ctl", shard);
-    }
+    ways_[index].push_back(network_.open(shard));
     joins.push_back(ledger.join(index, rank, job, next_instance_++));
   }
   std::string refusal = "it does not become ready";
@@ -172,37 +129,15 @@ void UdpRanks::form(std::size_t index, std::uint32_t job, ReplayLedger& ledger,
 }
 
 void UdpRanks::send(std::size_t session, std::uint16_t rank, std::span<const std::byte> datagram) {
-  const int socket = sockets_[session][rank].get();
-  for (int attempt = 0; attempt < kSendAttempts; ++attempt) {
-    if (::send(socket, datagram.data(), datagram.size(), 0) >= 0) return;
-    if (errno == ENOBUFS) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    } else if (!passes(errno)) {
-      fail("send", target_.aggregator);
-    }
-  }
-}
-
-void UdpRanks::receive(std::int64_t nanoseconds, const OnDatagram& on_datagram) {
-  std::array<epoll_event, 64> events{};
-  const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()),
-                                 static_cast<int>(nanoseconds / kMillisecond));
-  for (int i = 0; i < count; ++i) {
-    const int socket = events[static_cast<std::size_t>(i)].data.fd;
-    for (;;) {
-      const ssize_t size = ::recv(socket, buffer_.data(), buffer_.size(), 0);
-      if (size < 0) break;
-      on_datagram({buffer_.data(), static_cast<std::size_t>(size)});
-    }
-  }
+  network_.send(ways_[session][rank], datagram);
 }
 
 void UdpRanks::heartbeat(const ReplayLedger& ledger) {
   if (monotonic_ns() - last_heartbeat_ < kHeartbeat) return;
   last_heartbeat_ = monotonic_ns();
-  for (std::size_t session = 0; session < sockets_.size(); ++session) {
+  for (std::size_t session = 0; session < ways_.size(); ++session) {
     if (!ledger.live(session)) continue;
-    for (std::uint16_t rank = 0; rank < sockets_[session].size(); ++rank) {
+    for (std::uint16_t rank = 0; rank < ways_[session].size(); ++rank) {
       send(session, rank, ledger.control(session, rank, Type::kHeartbeat));
     }
   }
@@ -211,15 +146,16 @@ void UdpRanks::heartbeat(const ReplayLedger& ledger) {
 void UdpRanks::leave(const ReplayLedger& ledger) {
   // Repeated rather than waited for: what is lost all the same, the member time-out ends.
   for (int i = 0; i < kLeaves; ++i) {
-    for (std::size_t session = 0; session < sockets_.size(); ++session) {
+    for (std::size_t session = 0; session < ways_.size(); ++session) {
       if (!ledger.live(session)) continue;
-      for (std::uint16_t rank = 0; rank < sockets_[session].size(); ++rank) {
+      for (std::uint16_t rank = 0; rank < ways_[session].size(); ++rank) {
         send(session, rank, ledger.control(session, rank, Type::kLeave));
       }
     }
     receive(kLeaveInterval, [](std::span<const std::byte>) {});
   }
-  for (auto& sockets : sockets_) sockets.clear();
+  for (auto& ways : ways_) ways.clear();
+  network_.close();
 }
 
 }  // namespace natagg::tools

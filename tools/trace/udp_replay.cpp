@@ -35,13 +35,13 @@ struct Flight {
 class UdpReplay {
  public:
   UdpReplay(const TraceSurvey& survey, const UdpTarget& target, const Pace& pace,
-            std::uint32_t first_job, ReplayReport& report)
+            std::uint32_t first_job, RankNetwork& network, ReplayReport& report)
       : survey_(survey),
         in_flight_(target.in_flight),
         first_job_(first_job),
         report_(report),
         ledger_(survey),
-        ranks_(survey, target),
+        ranks_(survey, target, network),
         pacer_(pace, survey.first_time()) {}
 
   void play() {
@@ -198,12 +198,13 @@ ReplayReport replay_over_udp(const TraceSurvey& survey, const UdpTarget& target,
                              std::uint64_t loops) {
   ReplayReport report;
   report.target = "the aggregator at " + proto::to_string(target.aggregator);
+  const auto network = make_network(target.network, target.aggregator);
   report.latency_meaning = "last DATA of a chunk to its RESULT";
   const std::int64_t begin = monotonic_ns();
   const std::uint64_t begin_ticks = ticks();
   std::uint32_t job = target.first_job;
   for (; report.loops < loops; ++report.loops) {
-    UdpReplay(survey, target, pace, job, report).play();
+    UdpReplay(survey, target, pace, job, *network, report).play();
     job += static_cast<std::uint32_t>(survey.sessions().size());
   }
   report.ticks_per_second = static_cast<double>(ticks() - begin_ticks) * 1e9 /
