@@ -81,6 +81,7 @@ inline constexpr std::uint8_t kEcnExperienced = 3;  // marked
 inline constexpr std::uint16_t kDontFragment = 0x4000;
 inline constexpr std::uint16_t kFragmentMask = 0x3FFF;  // more fragments, or an offset
 inline constexpr std::uint8_t kProtocolIcmp = 1;
+inline constexpr std::uint8_t kProtocolIgmp = 2;
 inline constexpr std::uint8_t kProtocolUdp = 17;
 inline constexpr std::uint8_t kTtl = 64;
 inline constexpr std::uint8_t kMulticastTtl = 1;  // the groups are link-local by intent
@@ -100,9 +101,16 @@ struct IcmpEcho {
   proto::Be16 sequence;
 };
 
+struct IgmpPacket {
+  std::uint8_t type;
+  std::uint8_t max_response;
+  proto::Be16 checksum;
+  proto::Be32 group;
+};
+
 static_assert(sizeof(MacAddress) == 6 && sizeof(EthernetHeader) == 14 && sizeof(VlanTag) == 4);
 static_assert(sizeof(ArpPacket) == 28 && sizeof(Ipv4Header) == 20 && sizeof(UdpHeader) == 8);
-static_assert(sizeof(IcmpEcho) == 8);
+static_assert(sizeof(IcmpEcho) == 8 && sizeof(IgmpPacket) == 8);
 
 /// The header at `offset`; the caller has checked that it lies inside.
 template <typename T>

@@ -7,7 +7,7 @@
 import json
 
 import harness
-from harness import GRADIENT_LENGTH, GRADIENTS
+from harness import GRADIENT_LENGTH, GRADIENTS, Process
 
 DEVICE = "ethdev:net_af_packet0,iface=eth0"
 JUMBO_DEVICE = DEVICE + ",framesz=9216,blocksz=36864,framecnt=256"
@@ -68,6 +68,19 @@ class Ethdev(EthdevTest):
                 self.assertIn(text, report["error"])
         for worker in self.lab.workers:
             self.assertNotIn("PROMISC", worker.run("ip", "link", "show", "eth0")[1])
+
+
+class EthdevOnASwitchThatSnoopsIgmp(EthdevTest):
+    def test_hears_multicast_and_is_known_to_want_it(self):
+        self.lab.run_in_switch("ip", "link", "set", "switch", "type", "bridge",
+                               "mcast_snooping", "1", "mcast_querier", "1")
+        for report in self.reduce(3):
+            self.assertGreater(report["multicast_results"], 0.9 * report["result_packets"])
+        with self.lab.switch.entered():
+            listeners = Process(["bridge", "mdb", "show"], self.lab.scratch / "listeners.log")
+        self.assertEqual(listeners.wait(20), 0, listeners.text())
+        for worker in self.lab.workers:
+            self.assertIn(f"port {worker.port} grp 239.78.65.0", listeners.text())
 
 
 class EthdevOfJumboFrames(EthdevTest):

@@ -213,6 +213,47 @@ TEST_F(Ethdev, HearsTheGroupsThatItHasJoinedAlone) {
   EXPECT_EQ(arrived(), std::vector<Bytes>{datagram});
 }
 
+TEST_F(Ethdev, TellsSwitchesWhatItListensToWhenItBeginsAndWhenTheyAsk) {
+  // Of 239.1.2.3 by 10.0.0.7, by hand from RFC 2236.
+  const auto expect_report = [&] {
+    ASSERT_EQ(sent().size(), 46U);
+    EXPECT_EQ(net::read_at<net::MacAddress>(sent(), 0), net::multicast_mac(kGroup.address));
+    const unsigned expected[] = {0x46, 0xC0, 0x00, 0x20, 0x00, 0x00, 0x00, 0x00, 0x01, 0x02, 0x29,
+                                 0x0D, 0x0A, 0x00, 0x00, 0x07, 0xEF, 0x01, 0x02, 0x03, 0x94, 0x04,
+                                 0x00, 0x00, 0x16, 0x00, 0xF8, 0xFA, 0xEF, 0x01, 0x02, 0x03};
+    for (std::size_t i = 0; i < std::size(expected); ++i) {
+      EXPECT_EQ(std::to_integer<unsigned>(sent()[14 + i]), expected[i]) << i;
+    }
+    sent_.clear();
+  };
+  const unsigned general_query[] = {0x01, 0x00, 0x5E, 0x00, 0x00, 0x01, 0x02, 0x0A, 0x0B, 0x0C,
+                                    0x0D, 0x0E, 0x08, 0x00, 0x46, 0xC0, 0x00, 0x20, 0x00, 0x00,
+                                    0x00, 0x00, 0x01, 0x02, 0x3A, 0x0E, 0x0A, 0x00, 0x00, 0x09,
+                                    0xE0, 0x00, 0x00, 0x01, 0x94, 0x04, 0x00, 0x00, 0x11, 0x64,
+                                    0xEE, 0x9B, 0x00, 0x00, 0x00, 0x00};
+  Bytes query;
+  for (const unsigned byte : general_query) query.push_back(static_cast<std::byte>(byte));
+  sent_.clear();
+  inject(query);
+  static_cast<void>(transport().receive());
+  EXPECT_TRUE(sent().empty());  // it listens to nothing
+  ASSERT_TRUE(transport().join(kGroup));
+  expect_report();
+  inject(query);
+  static_cast<void>(transport().receive());
+  expect_report();
+  for (std::size_t at = 12; at < query.size(); ++at) {
+    Bytes broken = query;
+    broken[at] ^= std::byte{1};
+    inject(broken);
+    broken = query;
+    broken.resize(at);
+    inject(broken);
+  }
+  static_cast<void>(transport().receive());
+  EXPECT_TRUE(sent().empty());
+}
+
 TEST_F(Ethdev, DropsWhatIsNotForItOrBroken) {
   const auto flip = [](std::size_t at) {
     return [at](Bytes& bytes) { bytes[at] ^= std::byte{1}; };

@@ -18,6 +18,7 @@
 #include "worker_lib/error.hpp"
 #include "worker_lib/transport/carrier.hpp"
 #include "worker_lib/transport/eal.hpp"
+#include "worker_lib/transport/igmp.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -34,6 +35,10 @@ constexpr Time kLongestPause = 2'000'000;
 
 /// How long the first datagrams may wait for an answer to ARP.
 constexpr Time kFirstAnswers = 50'000'000;
+
+/// Between unasked reports on memberships, of which any may be lost; questions are answered at
+/// once.
+constexpr Time kBetweenReports = 10'000'000'000;
 
 Time now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -84,11 +89,31 @@ EthdevTransport::~EthdevTransport() {
   for (; taken_next_ != taken_end_; ++taken_next_) rte_pktmbuf_free(taken_[taken_next_]);
 }
 
+/// Sends what `write` makes of a frame of that length. What the device does not take at once is not
+/// worth waiting for.
+template <typename Write>
+void EthdevTransport::send_control(std::size_t length, Write&& write) {
+  rte_mbuf* mbuf = port_.make_frame();
+  if (mbuf == nullptr) return;
+  write(resize(*mbuf, length));
+  if (port_.give({&mbuf, 1}) == 0) rte_pktmbuf_free(mbuf);
+}
+
 bool EthdevTransport::join(const proto::Endpoint& group) {
   if (!multicast_) return false;
   port_.hear_multicast();
   self_.groups.push_back(group);
+  report_memberships(now());
   return true;
+}
+
+void EthdevTransport::report_memberships(Time now) {
+  next_report_ = now + kBetweenReports;
+  for (const proto::Endpoint& group : self_.groups) {
+    send_control(kReportFrame, [&](std::span<std::byte> frame) {
+      write_membership_report(frame, self_, group.address);
+    });
+  }
 }
 
 /// The stream's first datagrams go out once, and then again only after long.
@@ -102,7 +127,10 @@ void EthdevTransport::meet_neighbours() {
 }
 
 void EthdevTransport::ask_for_neighbours(Time now) {
-  neighbours_.ask_when_due(now, [this](std::uint32_t address) { send_arp(nullptr, address); });
+  neighbours_.ask_when_due(now, [this](std::uint32_t address) {
+    send_control(kArpFrame,
+                 [&](std::span<std::byte> frame) { write_arp_request(frame, self_, address); });
+  });
 }
 
 // --- Sending ---
@@ -111,6 +139,7 @@ void EthdevTransport::send(std::span<const Outgoing> datagrams) {
   const Time start = now();
   const Time patience_ends = start + kSendPatience;
   ask_for_neighbours(start);
+  if (start >= next_report_) report_memberships(start);
   for (const Outgoing& datagram : datagrams) {
     if (!add(datagram)) ++send_failures_;
     if (outgoing_count_ == kBurst) flush(patience_ends);
@@ -138,20 +167,6 @@ bool EthdevTransport::add(const Outgoing& datagram) {
   }
   outgoing_[outgoing_count_++] = mbuf;
   return true;
-}
-
-/// Answers `asker`, or asks for `address` where there is none. A frame that the device does not
-/// take at once is not worth waiting for.
-void EthdevTransport::send_arp(const Neighbour* asker, std::uint32_t address) {
-  rte_mbuf* mbuf = port_.make_frame();
-  if (mbuf == nullptr) return;
-  const std::span<std::byte> frame = resize(*mbuf, kArpFrame);
-  if (asker != nullptr) {
-    write_arp_reply(frame, self_, *asker);
-  } else {
-    write_arp_request(frame, self_, address);
-  }
-  if (port_.give({&mbuf, 1}) == 0) rte_pktmbuf_free(mbuf);
 }
 
 void EthdevTransport::flush(Time patience_ends) {
@@ -195,11 +210,17 @@ bool EthdevTransport::keeps(const rte_mbuf& frame, Time now) {
   const Received received = read_frame(bytes, self_);
   if (const auto* neighbour = std::get_if<Neighbour>(&received)) {
     neighbours_.learn(*neighbour);
-    if (neighbour->asks) send_arp(neighbour, 0);
+    if (neighbour->asks) {
+      send_control(kArpFrame,
+                   [&](std::span<std::byte> reply) { write_arp_reply(reply, self_, *neighbour); });
+    }
     return false;
   }
   const auto* datagram = std::get_if<Datagram>(&received);
-  if (datagram == nullptr) return false;
+  if (datagram == nullptr) {
+    if (!self_.groups.empty() && is_membership_query(bytes)) report_memberships(now);
+    return false;
+  }
   neighbours_.hear(datagram->source.address, now);
   held_[incoming_count_] = const_cast<rte_mbuf*>(&frame);
   incoming_[incoming_count_++] = {

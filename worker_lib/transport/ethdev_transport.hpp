@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// The transport over a device of DPDK's: makes and reads frames, finds and answers neighbours. It
-// looks at the device while work is under way, sleeping ever longer between two looks when nothing
-// comes: the cores belong to whoever computes the gradients.
+// The transport over a device of DPDK's: makes and reads frames, finds and answers neighbours, and
+// tells switches what groups it listens to. It looks at the device while work is under way,
+// sleeping ever longer between two looks when nothing comes: the cores belong to whoever computes
+// the gradients.
 #pragma once
 
 #include <rte_mbuf.h>
@@ -44,7 +45,9 @@ class EthdevTransport final : public Transport {
   void meet_neighbours();
   void ask_for_neighbours(Time now);
   [[nodiscard]] bool add(const Outgoing& datagram);
-  void send_arp(const Neighbour* asker, std::uint32_t address);
+  template <typename Write>
+  void send_control(std::size_t length, Write&& write);
+  void report_memberships(Time now);
   void flush(Time patience_ends);
   void take_burst();
   [[nodiscard]] bool keeps(const rte_mbuf& frame, Time now);
@@ -67,6 +70,7 @@ class EthdevTransport final : public Transport {
   std::size_t incoming_count_ = 0;
 
   Time pause_;  // the next sleep
+  Time next_report_ = kNever;
   std::uint64_t send_failures_ = 0;
 };
 
