@@ -56,9 +56,10 @@ class Ethdev(EthdevTest):
         self.assertEqual([report["multicast_results"] for report in reports], [0] * 3)
 
     def test_leaves_nothing_behind_and_names_what_is_wrong(self):
-        """The interface's name, or an aggregator that is not there."""
+        """The interface's name, queues, or an aggregator that is not there."""
         for device, aggregators, text in (
                 ("ethdev:net_af_packet0,iface=eth7", "10.78.0.1", "ioctl failed"),
+                (DEVICE + ",qpairs=2", "10.78.0.1", "spreads frames over the 2 queues"),
                 (DEVICE, "10.78.0.77", "No route to host")):
             with self.subTest(device=device):
                 rank = self.lab.start_rank(0, 1, count=1, transport=device, aggregators=aggregators,

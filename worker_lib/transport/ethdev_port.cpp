@@ -77,6 +77,14 @@ bool is_virtual(const rte_eth_dev_info& info) {
   return rte_bus_name(rte_dev_bus(info.device)) == "vdev"sv;
 }
 
+void check_queues(const rte_eth_dev_info& info, const std::string& device) {
+  if (!net::spreads_over_all_queues(info.driver_name) || info.max_rx_queues == 1) return;
+  throw Error(NATAGG_INVALID_ARGUMENT,
+              "transport: the kernel spreads frames over the " +
+                  std::to_string(info.max_rx_queues) + " queues of " + device +
+                  ", and a worker reads one; leave qpairs and queue_count out");
+}
+
 std::uint16_t descriptors(std::uint16_t preferred) {
   return preferred != 0 ? preferred : kDescriptors;
 }
@@ -152,6 +160,7 @@ void EthdevPort::configure(const std::string& device) {
   const std::uint16_t port = device_.port();
   rte_eth_dev_info info{};
   require(rte_eth_dev_info_get(port, &info), "rte_eth_dev_info_get", device);
+  check_queues(info, device);
   const std::string_view arguments = arguments_of(device);
   const std::uint32_t mtu = choose_mtu(info, arguments);
   mtu_ = mtu;
