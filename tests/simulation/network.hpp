@@ -39,6 +39,8 @@ struct NetworkConfig {
   Time jitter = 10 * kMicrosecond;        // at most, on top; keeps the order of a path
   Time reorder_delay = 2 * kMillisecond;  // at most, on top, of a datagram that is overtaken
   bool multicast = true;                  // false: the switches drop it
+
+  bool operator==(const NetworkConfig&) const = default;
 };
 
 struct Packet {

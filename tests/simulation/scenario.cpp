@@ -219,6 +219,35 @@ std::vector<float> input(const Scenario& scenario, std::size_t index, std::size_
   return values;
 }
 
+namespace {
+
+const char* name_of(Values values) {
+  switch (values) {
+    case Values::kGradients: return "gradients";
+    case Values::kSparse: return "sparse";
+    case Values::kHuge: return "huge";
+    case Values::kTiny: return "tiny";
+    case Values::kSpecials: return "specials";
+    case Values::kAnyBits: return "any bits";
+  }
+  return "?";
+}
+
+void print_worker(std::ostream& text, const WorkerPlan& worker) {
+  text << " starts " << worker.start / kMillisecond << " ms, submits at";
+  for (const Time time : worker.submit_at) text << ' ' << time / kMillisecond;
+  text << " ms, mtu " << worker.mtu << '/' << worker.path_mtu << ", window " << worker.window
+       << ", in flight " << worker.in_flight;
+  if (!worker.hears_multicast) text << ", hears no multicast";
+  if (!worker.kernels.empty()) text << ", " << worker.kernels;
+  if (worker.pause_from != kNever) {
+    text << ", paused from " << worker.pause_from / kMillisecond << " to "
+         << worker.pause_to / kMillisecond << " ms";
+  }
+}
+
+}  // namespace
+
 std::string to_string(const Scenario& scenario) {
   std::ostringstream text;
   const NetworkConfig& network = scenario.network;
@@ -233,16 +262,36 @@ std::string to_string(const Scenario& scenario) {
        << scenario.one_at_a_time << ", close early " << scenario.close_early << ", authenticated "
        << scenario.authenticated << ", straggler deadline "
        << scenario.straggler_deadline / kMillisecond << " ms, quorum " << scenario.quorum
-       << ", lengths";
-  for (const OperationPlan& operation : scenario.operations) text << ' ' << operation.length;
+       << ", first sequence " << scenario.first_sequence << ", operation "
+       << scenario.first_operation << ", epoch " << scenario.first_epoch;
+  if (!scenario.aggregator_kernels.empty()) text << ", " << scenario.aggregator_kernels;
+  if (!scenario.pool.empty()) {
+    text << ", pool";
+    for (const std::size_t aggregator : scenario.pool) text << ' ' << aggregator;
+  }
+  text << "; " << operations_to_string(scenario);
   for (std::size_t rank = 0; rank < scenario.workers.size(); ++rank) {
-    const WorkerPlan& worker = scenario.workers[rank];
-    text << "; rank " << rank << " starts " << worker.start / kMillisecond << " ms, mtu "
-         << worker.mtu << '/' << worker.path_mtu << ", window " << worker.window << ", in flight "
-         << worker.in_flight;
-    if (worker.pause_from != kNever) {
-      text << ", paused at " << worker.pause_from / kMillisecond << " ms";
+    text << "; rank " << rank;
+    print_worker(text, scenario.workers[rank]);
+  }
+  return text.str();
+}
+
+std::string operations_to_string(const Scenario& scenario) {
+  std::ostringstream text;
+  text << "lengths";
+  const char* separator = " ";
+  for (const OperationPlan& operation : scenario.operations) {
+    text << separator << operation.length;
+    if (operation.type != proto::DataType::kFloat32) {
+      text << " type " << static_cast<int>(operation.type);
     }
+    if (operation.reduction != proto::Reduction::kSum) {
+      text << " reduction " << static_cast<int>(operation.reduction);
+    }
+    if (operation.values != Values::kGradients) text << ' ' << name_of(operation.values);
+    if (operation.in_place) text << " in place";
+    separator = ", ";
   }
   return text.str();
 }

@@ -32,6 +32,8 @@ struct OperationPlan {
   proto::Reduction reduction = proto::Reduction::kSum;
   Values values = Values::kGradients;
   bool in_place = false;
+
+  bool operator==(const OperationPlan&) const = default;
 };
 
 struct WorkerPlan {
@@ -45,6 +47,8 @@ struct WorkerPlan {
   std::string kernels;  // empty: the default
   Time pause_from = kNever;
   Time pause_to = kNever;
+
+  bool operator==(const WorkerPlan&) const = default;
 };
 
 struct Scenario {
@@ -73,6 +77,8 @@ struct Scenario {
   bool close_early = false;    // each rank leaves as soon as its own operations are done
   std::vector<OperationPlan> operations;
   std::vector<WorkerPlan> workers;
+
+  bool operator==(const Scenario&) const = default;
 };
 
 /// The scenario that `seed` stands for.
@@ -88,6 +94,8 @@ void draw_stragglers(Random& random, Scenario& scenario);
 
 /// One line.
 [[nodiscard]] std::string to_string(const Scenario& scenario);
+/// "lengths 700, 9000 in place".
+[[nodiscard]] std::string operations_to_string(const Scenario& scenario);
 
 /// How many seeds each of the told stories plays: one in 1,000 of NATAGG_SIM_SEEDS (default
 /// 10,000), but 10 where one in 50 are as many, and one in 50 where they are fewer, as with
