@@ -21,7 +21,7 @@ TEST(Capture, OfASeedReplaysWithTheSameResults) {
     Scenario scenario = draw(seed);
     scenario.authenticated = false;   // which no replay can take
     scenario.straggler_deadline = 0;  // likewise
-    const Outcome outcome = play(scenario, nullptr, path.string());
+    const Outcome outcome = play(scenario, {.trace_path = path.string()});
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + to_string(scenario));
     ASSERT_TRUE(outcome.violations.empty());
     const tools::TraceSurvey survey(path.string());
@@ -43,14 +43,14 @@ TEST(Capture, OfPartialResultsIsRefusedWithThePacketAndThatOfTheJobsOtherOperati
   scenario.operations.assign(2, {.length = 10'000});
   scenario.workers.resize(3);
   for (WorkerPlan& worker : scenario.workers) worker.submit_at.assign(2, 0);
-  ASSERT_TRUE(play(scenario, nullptr, path.string()).violations.empty());
+  ASSERT_TRUE(play(scenario, {.trace_path = path.string()}).violations.empty());
   const tools::TraceSurvey survey(path.string());
   const tools::ReplayReport report = tools::replay_into_shards(survey, {}, 1);
   EXPECT_TRUE(report.good(survey)) << tools::to_text(survey, report);
   EXPECT_EQ(report.answers.right, 2 * 8U);  // chunks of 1,408 values
 
   scenario.operations[1].reduction = proto::Reduction::kPartialAverage;
-  ASSERT_TRUE(play(scenario, nullptr, path.string()).violations.empty());
+  ASSERT_TRUE(play(scenario, {.trace_path = path.string()}).violations.empty());
   try {
     const tools::TraceSurvey refused(path.string());
     ADD_FAILURE() << "it is not refused";
@@ -74,8 +74,7 @@ TEST(Capture, OfAJobThatLosesItsAggregatorReplaysWithTheSameResults) {
     worker.window = 16;
   }
   World world(scenario.network, scenario.seed);
-  tools::TraceWriter writer(path.string());
-  capture(world, writer);
+  Recorder recorder(world, {.trace_path = path.string()});
   add_aggregators(world, scenario);
   const std::size_t first = add_workers(world, scenario);
   const auto some_results = [&] { return world.aggregator(0).count(Counter::kResults) > 20; };
@@ -83,7 +82,7 @@ TEST(Capture, OfAJobThatLosesItsAggregatorReplaysWithTheSameResults) {
   world.aggregator(0).restart(world.now(), 1'000);
   ASSERT_TRUE(world.run_until([&] { return world.workers_done(); }, world.now() + 60 * kSecond));
   EXPECT_TRUE(check_results(world, scenario, first).empty());
-  writer.close();
+  recorder.close();
 
   const tools::TraceSurvey survey(path.string());
   EXPECT_EQ(survey.sessions().size(), 4U);  // one a shard before, one after

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// Jobs under faults drawn from seeds, as drawn_seeds.hpp says. A failing seed is reported with the
-// fewest of its faults that still make it fail.
+// Jobs under faults drawn from seeds, as drawn_seeds.hpp says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 
 #include "simulation/drawn_seeds.hpp"
 #include "simulation/faults.hpp"
 #include "simulation/play.hpp"
+#include "simulation/replayed.hpp"
 
 namespace natagg::simulation {
 namespace {
 
 constexpr std::uint64_t kOneIn = 250;
+constexpr std::uint64_t kTraces = 4;
 constexpr Time kDeadline = 15 * kSecond;
 constexpr Time kMargin = 700 * kMillisecond;  // of deadlines, for the turn in which they are seen
-constexpr std::size_t kMostReported = 6;
 constexpr Time kMostOperations = 25;
 // A rank that is gone is found silent in 1.5 s, one that was joining in 1 s, and a place that has
 // moved may be left by one rank after another.
@@ -65,6 +64,11 @@ struct Story {
   Scenario scenario;
   std::vector<Fault> faults;
   bool must_succeed = false;
+
+  bool operator==(const Story&) const = default;
+  [[nodiscard]] std::vector<std::string> play(const Recording& recording) const;
+  [[nodiscard]] Simplifications<Story> simplifications() const;
+  [[nodiscard]] std::string describe() const;
 };
 
 /// Nobody is left behind in windows that hold nearly all; in the smallest, somebody soon is.
@@ -154,12 +158,13 @@ std::vector<std::string> form_anew(World& world, const Scenario& scenario, Answe
   return violations;
 }
 
-std::vector<std::string> play(const Story& story) {
-  World world(story.scenario.network, story.scenario.seed, nullptr);
-  add_aggregators(world, story.scenario);
-  add_workers(world, story.scenario, 1, 1, kDeadline);
-  Answers answers(world, story.scenario.workers.size());
-  if (story.must_succeed) {
+std::vector<std::string> Story::play(const Recording& recording) const {
+  World world(scenario.network, scenario.seed, recording.lines);
+  Recorder recorder(world, recording);
+  add_aggregators(world, scenario);
+  add_workers(world, scenario, 1, 1, kDeadline);
+  Answers answers(world, scenario.workers.size());
+  if (must_succeed) {
     // Connecting needs every aggregator; there is nothing to resume before.
     const auto ready = [](const WorkerHost& host) {
       return host.started() && host.stream().state() == worker::Stream::State::kReady;
@@ -167,52 +172,55 @@ std::vector<std::string> play(const Story& story) {
     world.run_until([&] { return std::ranges::all_of(world.workers(), ready); },
                     world.now() + 5 * kSecond);
   }
-  schedule(world, story.faults);
+  schedule(world, faults);
   Time over = world.now();
-  for (const Fault& fault : story.faults) {
+  for (const Fault& fault : faults) {
     over = std::max(over, world.now() + fault.at + fault.duration);
   }
-  const Time last = story.scenario.workers[0].submit_at.back();
-  const auto limit = static_cast<Time>(story.scenario.operations.size() + 2) * kDeadline;
+  const Time last = scenario.workers[0].submit_at.back();
+  const auto limit = static_cast<Time>(scenario.operations.size() + 2) * kDeadline;
   world.run_until([&] { return world.workers_done(); }, world.now() + last + limit);
-  std::vector<std::string> violations = check_ends(world, story.faults);
-  append(violations, check_results(world, story.scenario, 0, !story.must_succeed, &answers));
+  std::vector<std::string> violations = check_ends(world, faults);
+  append(violations, check_results(world, scenario, 0, !must_succeed, &answers));
   if (world.now() < over) world.run_for(over - world.now());
-  if (violations.empty()) append(violations, form_anew(world, story.scenario, answers));
+  if (violations.empty()) append(violations, form_anew(world, scenario, answers));
   append(violations, world.violations());
+  recorder.close();
   return violations;
 }
 
-/// The story without the faults that it fails without.
-Story shrink(Story story) {
-  for (std::size_t i = 0; i < story.faults.size();) {
-    Story less = story;
-    less.faults.erase(less.faults.begin() + static_cast<std::ptrdiff_t>(i));
-    if (play(less).empty()) {
-      ++i;
-    } else {
-      story = std::move(less);
-    }
+/// Without each of the faults, then a simpler job, then faults that last half as long.
+Simplifications<Story> Story::simplifications() const {
+  Simplifications<Story> steps;
+  for (std::size_t i = faults.size(); i > 0; --i) {
+    steps.emplace_back([i](Story& story) {
+      if (i > story.faults.size()) return;
+      story.faults.erase(story.faults.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    });
   }
-  return story;
+  append_of_part<Story, Scenario>(steps, simulation::simplifications(scenario),
+                                  [](Story& story) { return &story.scenario; });
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    steps.emplace_back([i](Story& story) {
+      if (i < story.faults.size()) story.faults[i].duration /= 2;
+    });
+  }
+  return settled<Story>(std::move(steps), [](Story& story) {
+    const std::size_t aggregators = story.scenario.aggregators;
+    drop_faults_of_the_absent(story.faults, aggregators, story.scenario.workers.size());
+    return !story.must_succeed || some_aggregator_always_lives(story.faults, aggregators);
+  });
 }
 
-std::string report(const Story& story) {
-  const Story least = shrink(story);
-  std::ostringstream text;
-  text << to_string(least.scenario);
-  for (const Fault& fault : least.faults) text << "\n  " << to_string(fault);
-  std::vector<std::string> violations = play(least);
-  if (violations.size() > kMostReported) violations.resize(kMostReported);
-  for (const std::string& violation : violations) text << "\n  " << violation;
-  return text.str();
+std::string Story::describe() const {
+  std::string text = to_string(scenario);
+  for (const Fault& fault : faults) text += "\n  " + to_string(fault);
+  return text;
 }
 
 void play_all(bool gentle) {
-  play_seeds(kOneIn, [gentle](std::uint64_t seed) {
-    const Story story = draw_story(seed, gentle);
-    return play(story).empty() ? std::string() : report(story);
-  });
+  play_seeds<Story>(playing_from_environment(kOneIn),
+                    [gentle](std::uint64_t seed) { return draw_story(seed, gentle); });
 }
 
 TEST(Chaos, AJobSurvivesFaultsThatAreOverBeforeTheNext) {
@@ -221,6 +229,60 @@ TEST(Chaos, AJobSurvivesFaultsThatAreOverBeforeTheNext) {
 
 TEST(Chaos, WhateverHappensEachOperationIsRightOrFailsInTimeAndTheJobFormsAnew) {
   play_all(false);
+}
+
+TEST(Chaos, OfAJobThatMustSurviveLeavesItAnAggregatorHoweverItShrinks) {
+  using Kind = Fault::Kind;
+  Story story{.scenario = {},
+              .faults = {{.kind = Kind::kKill, .which = 0},
+                         {.kind = Kind::kRestart, .at = 5 * kSecond, .which = 0},
+                         {.kind = Kind::kWorkerPause, .at = 10 * kSecond, .which = 1},
+                         {.kind = Kind::kKill, .at = 15 * kSecond, .which = 1}},
+              .must_succeed = true};
+  story.scenario.aggregators = 3;
+  story.scenario.operations.resize(2);
+  story.scenario.workers.resize(2);
+  for (WorkerPlan& worker : story.scenario.workers) worker.submit_at.assign(2, 0);
+  const auto least = [&story](std::ptrdiff_t kills) {
+    const auto steps = [](const Story& tried) { return tried.simplifications(); };
+    const auto fails = [kills](const Story& tried) {
+      return std::ranges::count(tried.faults, Kind::kKill, &Fault::kind) >= kills;
+    };
+    return shrink<Story>(story, steps, fails).story;
+  };
+  const Story one = least(1);
+  EXPECT_EQ(one.faults, std::vector{story.faults[0]});
+  EXPECT_EQ(one.scenario.aggregators, 2);
+  EXPECT_EQ(one.scenario.workers.size(), 1U);
+  // Two that die need a third, or the first one back.
+  const Story two = least(2);
+  EXPECT_EQ(two.faults, (std::vector{story.faults[0], story.faults[3]}));
+  EXPECT_EQ(two.scenario.aggregators, 3);
+  story.scenario.aggregators = 2;
+  EXPECT_EQ(least(2).faults, (std::vector{story.faults[0], story.faults[1], story.faults[3]}));
+}
+
+bool contains_any(const std::string& text, std::initializer_list<const char*> parts) {
+  return std::ranges::any_of(
+      parts, [&](const char* part) { return text.find(part) != std::string::npos; });
+}
+
+TEST(Chaos, IsReplayedFromItsTracesOrTheReasonIsTold) {
+  const auto draw = [](std::uint64_t seed) { return draw_story(seed, seed % 2 == 0); };
+  const Replayed replayed = replay_traces<Story>(draw, kTraces);
+  EXPECT_GT(replayed.answers, 100U);
+  // The trace shows no ABORT of an aggregator that dies before it notices that somebody is gone.
+  for (const std::string& finding : replayed.findings) {
+    EXPECT_TRUE(contains_any(finding, {"ends the session, which it did not when it was recorded"}))
+        << finding;
+  }
+  // A corrupted packet may be of any job.
+  for (const std::string& refusal : replayed.refusals) {
+    EXPECT_TRUE(contains_any(refusal, {"is authenticated", "which has a straggler deadline",
+                                       "no JOIN of that session is in the trace"}))
+        << refusal;
+  }
+  EXPECT_LT(replayed.refusals.size(), kTraces);
 }
 
 }  // namespace

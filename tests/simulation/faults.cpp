@@ -13,14 +13,16 @@ using Kind = Fault::Kind;
 /// A fault and its repair fit into this.
 constexpr Time kApart = 4 * kSecond;
 
+bool of_worker(Kind kind) {
+  return kind == Kind::kWorkerPause || kind == Kind::kCrash || kind == Kind::kCut ||
+         kind == Kind::kDeaf || kind == Kind::kWorkerLeap || kind == Kind::kWorkerStand;
+}
+
 Fault draw(Random& random, Kind kind, Time longest, std::size_t aggregators, std::size_t workers) {
-  const bool of_worker = kind == Kind::kWorkerPause || kind == Kind::kCrash || kind == Kind::kCut ||
-                         kind == Kind::kDeaf || kind == Kind::kWorkerLeap ||
-                         kind == Kind::kWorkerStand;
   return {.kind = kind,
           .at = 0,
           .duration = random.between(0, longest),
-          .which = random.below(of_worker ? workers : aggregators),
+          .which = random.below(of_worker(kind) ? workers : aggregators),
           .other = random.below(aggregators)};
 }
 
@@ -77,6 +79,24 @@ std::vector<Fault> draw_wild_faults(Random& random, std::size_t aggregators, std
   }
   std::ranges::sort(faults, {}, &Fault::at);
   return faults;
+}
+
+void drop_faults_of_the_absent(std::vector<Fault>& faults, std::size_t aggregators,
+                               std::size_t workers) {
+  std::erase_if(faults, [&](const Fault& fault) {
+    const bool cuts = fault.kind == Kind::kCut || fault.kind == Kind::kDeaf;
+    return fault.which >= (of_worker(fault.kind) ? workers : aggregators) ||
+           (cuts && fault.other >= aggregators);
+  });
+}
+
+bool some_aggregator_always_lives(const std::vector<Fault>& faults, std::size_t aggregators) {
+  std::vector<bool> dead(aggregators);
+  return std::ranges::all_of(faults, [&](const Fault& fault) {
+    if (fault.kind == Kind::kKill) dead[fault.which] = true;
+    if (fault.kind == Kind::kRestart) dead[fault.which] = false;
+    return std::ranges::find(dead, false) != dead.end();
+  });
 }
 
 void schedule(World& world, const std::vector<Fault>& faults) {

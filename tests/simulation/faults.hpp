@@ -35,6 +35,8 @@ struct Fault {
   Time duration = 0;
   std::size_t which = 0;
   std::size_t other = 0;
+
+  bool operator==(const Fault&) const = default;
 };
 
 /// Faults that a job must survive: each is over before the next, and some aggregator always lives.
@@ -44,6 +46,14 @@ struct Fault {
 /// Any faults at any time.
 [[nodiscard]] std::vector<Fault> draw_wild_faults(Random& random, std::size_t aggregators,
                                                   std::size_t workers);
+
+/// Drops those of aggregators and workers that are not there.
+void drop_faults_of_the_absent(std::vector<Fault>& faults, std::size_t aggregators,
+                               std::size_t workers);
+
+/// At no time are all aggregators away for good, or until a later fault restarts one.
+[[nodiscard]] bool some_aggregator_always_lives(const std::vector<Fault>& faults,
+                                                std::size_t aggregators);
 
 /// Has `world` suffer `faults` from now on.
 void schedule(World& world, const std::vector<Fault>& faults);

@@ -183,22 +183,9 @@ std::size_t add_workers(World& world, const Scenario& scenario, std::uint32_t jo
   return first;
 }
 
-void capture(World& world, tools::TraceWriter& writer) {
-  const auto at_aggregator = [&world](const proto::Endpoint& endpoint) {
-    return std::ranges::any_of(world.aggregators(),
-                               [&](const AggregatorHost& host) { return host.owns(endpoint); });
-  };
-  const auto write = [&writer](Time now, const proto::Endpoint& from, const proto::Endpoint& to,
-                               std::span<const std::byte> datagram) {
-    writer.write(now, from, to, datagram);
-  };
-  world.network().add_tap({.at = at_aggregator, .see = write});
-}
-
-Outcome play(const Scenario& scenario, std::ostream* trace, const std::string& capture_path) {
-  World world(scenario.network, scenario.seed, trace);
-  std::optional<tools::TraceWriter> writer;
-  if (!capture_path.empty()) capture(world, writer.emplace(capture_path));
+Outcome play(const Scenario& scenario, const Recording& recording) {
+  World world(scenario.network, scenario.seed, recording.lines);
+  Recorder recorder(world, recording);
   const Time begin = world.now();
   add_aggregators(world, scenario);
   const std::size_t first = add_workers(world, scenario);
@@ -242,7 +229,7 @@ Outcome play(const Scenario& scenario, std::ostream* trace, const std::string& c
     outcome.partial_chunks = answers->partial_chunks();
     if (answers->contradictory()) outcome.violations.emplace_back("a chunk has several answers");
   }
-  if (writer) writer->close();
+  recorder.close();
   return outcome;
 }
 

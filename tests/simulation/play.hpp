@@ -5,14 +5,13 @@
 // reference's bits, nothing waits or leaks afterwards, and no time is wasted.
 #pragma once
 
-#include <ostream>
 #include <string>
 #include <vector>
 
+#include "simulation/recording.hpp"
 #include "simulation/results.hpp"
 #include "simulation/scenario.hpp"
 #include "simulation/world.hpp"
-#include "tools/trace/trace_writer.hpp"
 
 namespace natagg::simulation {
 
@@ -27,13 +26,7 @@ struct Outcome {
   std::uint64_t partial_chunks = 0;  // answered without some rank
 };
 
-/// Prints one line a datagram to `trace`, and writes what the aggregators receive and send to a
-/// capture file for natagg-replay, where they are given.
-[[nodiscard]] Outcome play(const Scenario& scenario, std::ostream* trace = nullptr,
-                           const std::string& capture_path = {});
-
-/// Writes what the world's aggregators receive and send from now on. `writer` outlives the run.
-void capture(World& world, tools::TraceWriter& writer);
+[[nodiscard]] Outcome play(const Scenario& scenario, const Recording& recording = {});
 
 /// The key of `job` in scenarios that are authenticated.
 [[nodiscard]] proto::JobKey job_key(std::uint32_t job);

@@ -45,11 +45,12 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
   to.insert(to.end(), from.begin(), from.end());
 }
 
-std::string joined(const Scenario& scenario, const std::vector<std::string>& violations) {
-  if (violations.empty()) return {};
-  std::string text = to_string(scenario);
-  for (const std::string& violation : violations) text += "\n  " + violation;
-  return text;
+void share_world(const Scenario& world, Scenario& job) {
+  job.network = world.network;
+  job.aggregators = world.aggregators;
+  job.shards = world.shards;
+  job.multicast = world.multicast;
+  job.authenticated = world.authenticated;
 }
 
 void close_all(World& world, std::vector<std::string>& violations) {

@@ -19,8 +19,8 @@ void close_all(World& world, std::vector<std::string>& violations);
 
 void append(std::vector<std::string>& to, const std::vector<std::string>& from);
 
-/// The scenario and what is wrong, a line each; empty when nothing is.
-[[nodiscard]] std::string joined(const Scenario& scenario,
-                                 const std::vector<std::string>& violations);
+/// Gives `job` what it shares with all jobs of `world`: network, aggregators, whether there are
+/// keys.
+void share_world(const Scenario& world, Scenario& job);
 
 }  // namespace natagg::simulation
