@@ -109,15 +109,20 @@ TEST(Handshake, JobsWithoutAKeyRunBesideKeyedOnesOnlyWhereThatIsConfigured) {
   }
 }
 
-TEST(Handshake, ARefusalForTheKeyIsNotBelievedWhenTheAggregatorProvesOtherwise) {
-  Rig rig;
-  rig.start(0, Rig::stream_config(0));
+/// As from an aggregator that has another key for the job, to rank 0.
+Packet wrong_key() {
   proto::Header header = proto::make_header(Type::kRefuse);
   header.job = proto::Be32{kJob};
   proto::RefuseBody body{};
   body.instance = proto::Be64{Rig::stream_config(0).instance};
   body.reason = proto::RefuseReason::kWrongKey;
-  const Packet lie = control_packet(header, body);
+  return control_packet(header, body);
+}
+
+TEST(Handshake, ARefusalForTheKeyIsNotBelievedWhenTheAggregatorProvesOtherwise) {
+  Rig rig;
+  rig.start(0, Rig::stream_config(0));
+  const Packet lie = wrong_key();
   for (int i = 0; i < 200; ++i) {
     rig.streams[0]->receive(lie, kShard, rig.now);
     rig.run_for(10 * kMs);
@@ -126,6 +131,22 @@ TEST(Handshake, ARefusalForTheKeyIsNotBelievedWhenTheAggregatorProvesOtherwise) 
   rig.start(1, Rig::stream_config(1));
   rig.run_for(300 * kMs);
   EXPECT_EQ(rig.streams[0]->state(), Stream::State::kReady);
+}
+
+TEST(Handshake, ARefusalForTheKeyIsNotBelievedOfAnAggregatorThatHasProvedIt) {
+  Rig rig;
+  rig.start(0, Rig::stream_config(0));
+  rig.run_for(100 * kMs);
+  // It may be about a JOIN that arrived damaged; nothing more need come until all have joined.
+  rig.streams[0]->receive(wrong_key(), kShard, rig.now);
+  rig.mute[0] = true;
+  rig.run_for(1'100 * kMs);
+  rig.mute[0] = false;
+  rig.run_for(500 * kMs);
+  EXPECT_EQ(rig.streams[0]->state(), Stream::State::kConnecting);
+  rig.start(1, Rig::stream_config(1));
+  rig.run_for(300 * kMs);
+  EXPECT_EQ(rig.streams[0]->state(), Stream::State::kReady) << rig.streams[0]->failure().message;
 }
 
 TEST(Handshake, NothingIsKeptForAJoinThatProvesTheKeyButNotThatItIsNew) {

@@ -100,10 +100,11 @@ Failure Connecting::refused(const proto::RefuseBody& body, const Endpoint& sourc
 
 void Connecting::take_hint(const proto::RefuseBody& body, const Endpoint& source, Time now) {
   if (hint_ || body.instance.value() != config_.instance) return;
-  const bool joined = std::any_of(joinings_.begin(), joinings_.end(), [&](const Joining& joining) {
-    return joining.shard() == source;
-  });
-  if (!joined && !is_asked(source)) return;
+  const bool unproven =
+      std::any_of(discoveries_.begin(), discoveries_.end(), [&](const Discovery& discovery) {
+        return discovery.aggregator() == source && !discovery.offered();
+      });
+  if (!unproven) return;
   hint_ = Hint{source, key_refused(source, config_.job, body.reason), now};
 }
 

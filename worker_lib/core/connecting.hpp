@@ -42,7 +42,8 @@ class Connecting {
   [[nodiscard]] Failure refused(const proto::RefuseBody& body, const proto::Endpoint& source) const;
 
   /// A REFUSE without proof about the job's key. Anybody who sees this worker's packets can have
-  /// sent it. It is believed when nothing comes that proves the key.
+  /// sent it, and a packet that arrived damaged looks like one with another key. It is believed of
+  /// an aggregator that has never proved the key, when nothing comes that does.
   void take_hint(const proto::RefuseBody& body, const proto::Endpoint& source, Time now);
   /// `source` has proved the key.
   void drop_hint(const proto::Endpoint& source) {

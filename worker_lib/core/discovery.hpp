@@ -24,6 +24,9 @@ class Discovery {
 
   void on_offer(const proto::OfferBody& offer, std::size_t length, Time now);
 
+  /// The aggregator has answered.
+  [[nodiscard]] bool offered() const { return first_offer_ != kNever; }
+
   /// True when no better answer is worth waiting for.
   [[nodiscard]] bool settled(Time now) const;
 
