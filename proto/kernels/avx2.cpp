@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
+#include <bit>
+
 #include "proto/kernels/avx2_isa.hpp"
 #include "proto/kernels/avx2_sources.hpp"
 #include "proto/kernels/compress_vector.hpp"
 #include "proto/kernels/implementations.hpp"
+#include "proto/kernels/streaming.hpp"
 
 namespace natagg {
 namespace {
@@ -76,6 +79,18 @@ void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift
   __builtin_memcpy(&code0, &smallest, sizeof(code0));
   decode(in, out, count, shift, divisor, code0, kScalarKernels.decode_f32,
          [](float* to, __m256i bits) { store256(to, bits); });
+}
+
+void stream_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  const std::uint32_t code0 = std::bit_cast<std::uint32_t>(nat8::decode_float(0, shift, divisor));
+  const auto lines = [code0](const std::uint8_t* bytes, float* to, std::size_t n, int s,
+                             std::uint32_t d) {
+    decode(bytes, to, n, s, d, code0, kScalarKernels.decode_f32, [](float* at, __m256i bits) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(at), bits);
+    });
+  };
+  decode_by_lines(in, out, count, shift, divisor, decode_f32, lines);
 }
 
 void decode_f16(const std::uint8_t* in, std::uint16_t* out, std::size_t count, int shift,
@@ -213,6 +228,7 @@ constinit const Kernels kAvx2Kernels = {
     .decode_f64 = decode_f64,
     .decode_f16 = decode_f16,
     .decode_bf16 = decode_bf16,
+    .stream_f32 = stream_f32,
     .scan = scan,
     .store = store,
     .accumulate = accumulate,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
+#include <bit>
+
 #include "proto/kernels/avx512_isa.hpp"
 #include "proto/kernels/avx512_sources.hpp"
 #include "proto/kernels/compress_vector.hpp"
 #include "proto/kernels/implementations.hpp"
+#include "proto/kernels/streaming.hpp"
 
 namespace natagg {
 namespace {
@@ -75,6 +78,19 @@ void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift
   decode_float32(in, count, code0, [out](std::size_t i, __m512i bits, __mmask16 lanes) {
     _mm512_mask_storeu_epi32(out + i, lanes, bits);
   });
+}
+
+void stream_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
+                std::uint32_t divisor) {
+  if (!quotients_are_normal(shift, divisor)) return decode_f32(in, out, count, shift, divisor);
+  const std::uint32_t code0 = std::bit_cast<std::uint32_t>(nat8::decode_float(0, shift, divisor));
+  const auto lines = [code0](const std::uint8_t* bytes, float* to, std::size_t n, int,
+                             std::uint32_t) {
+    decode_float32(bytes, n, code0, [to](std::size_t i, __m512i bits, __mmask16) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), bits);
+    });
+  };
+  decode_by_lines(in, out, count, shift, divisor, decode_f32, lines);
 }
 
 void decode_f16(const std::uint8_t* in, std::uint16_t* out, std::size_t count, int shift,
@@ -239,6 +255,7 @@ constinit const Kernels kAvx512Kernels = {
     .decode_f64 = decode_f64,
     .decode_f16 = decode_f16,
     .decode_bf16 = decode_bf16,
+    .stream_f32 = stream_f32,
     .scan = scan,
     .store = store,
     .accumulate = accumulate,

@@ -142,6 +142,7 @@ constinit const Kernels kScalarKernels = {
     .decode_f64 = decode<double, nat8::decode_double>,
     .decode_f16 = decode<std::uint16_t, nat8::decode_float16>,
     .decode_bf16 = decode<std::uint16_t, nat8::decode_bfloat16>,
+    .stream_f32 = decode<float, nat8::decode_float>,
     .scan = scan,
     .store = store,
     .accumulate = accumulate,

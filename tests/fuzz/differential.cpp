@@ -98,6 +98,7 @@ void run(const Kernels& kernels, const Case& c, Outcome& outcome) {
     case Target::kDecodeBf16:
       decode<std::uint16_t>(kernels.decode_bf16, c, bytes(), outcome);
       break;
+    case Target::kStreamF32: decode<float>(kernels.stream_f32, c, bytes(), outcome); break;
     case Target::kScan:
       outcome.out.place<std::uint8_t>(0, 0);
       outcome.scan = kernels.scan(bytes(), c.count);

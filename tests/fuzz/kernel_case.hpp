@@ -23,12 +23,13 @@ enum class Target : std::uint8_t {
   kDecodeF64,
   kDecodeF16,
   kDecodeBf16,
+  kStreamF32,
   kScan,
   kStore,
   kAccumulate,
   kAccumulateWide,
 };
-inline constexpr std::size_t kTargets = 13;
+inline constexpr std::size_t kTargets = 14;
 
 /// More than two of the 128-value groups that the widest kernel takes at a time.
 inline constexpr std::size_t kMaxCount = 320;

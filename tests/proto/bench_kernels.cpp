@@ -89,6 +89,10 @@ void decode(const Kernels& kernels, const proto::RoundingKey&, Buffers& b) {
   kernels.decode_f32(b.bytes.data(), b.out_floats.data(), b.count, 0, kWorkers);
 }
 
+void stream(const Kernels& kernels, const proto::RoundingKey&, Buffers& b) {
+  kernels.stream_f32(b.bytes.data(), b.out_floats.data(), b.count, 0, kWorkers);
+}
+
 void scan(const Kernels& kernels, const proto::RoundingKey&, Buffers& b) {
   Scan result = kernels.scan(b.bytes.data(), b.count);
   benchmark::DoNotOptimize(result);
@@ -135,6 +139,7 @@ void slot_life(const Kernels& kernels, const proto::RoundingKey& key, Buffers& b
 const Task kTasks[] = {
     {"encode", true, 4, 1, encode},
     {"decode", false, 1, 4, decode},
+    {"stream", false, 1, 4, stream},
     {"scan", false, 1, 0, scan},
     {"accumulate", false, 9, 8, accumulate},
     {"recompress", true, 8, 1, recompress},

@@ -206,13 +206,15 @@ TEST_P(Float32KernelTest, DecodesEveryByteAsTheReferenceDoes) {
       }
       for (std::size_t count = 0; count <= bytes.size(); ++count) {
         Placed<std::uint8_t> in(std::span<const std::uint8_t>(bytes).first(count), count * 5 % 64);
-        Placed<float> out(count, count * 4 % 64);
-        kernels_->decode_f32(in.data(), out.data(), count, shift, divisor);
-        ASSERT_TRUE(out.intact());
-        const std::vector<float> values = out.values();
-        for (std::size_t i = 0; i < count; ++i) {
-          ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), expected[i])
-              << int{bytes[i]} << " shift " << shift << " / " << divisor;
+        for (const auto decode : {kernels_->decode_f32, kernels_->stream_f32}) {
+          Placed<float> out(count, count * 4 % 64);
+          decode(in.data(), out.data(), count, shift, divisor);
+          ASSERT_TRUE(out.intact());
+          const std::vector<float> values = out.values();
+          for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), expected[i])
+                << int{bytes[i]} << " shift " << shift << " / " << divisor;
+          }
         }
       }
     }

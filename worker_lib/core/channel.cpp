@@ -321,8 +321,8 @@ void Channel::take(std::uint64_t number, const Flight& flight, const Header& hea
   } else if (present != config_.world) {
     scale = {.multiplier = config_.world, .divisor = present};
   }
-  decode_chunk(kernels_, submission.operation.type, bytes, submission.out, flight.element,
-               config_.shift, scale);
+  decode_chunk(kernels_, submission.operation.type, bytes, submission.out,
+               submission.operation.length, flight.element, config_.shift, scale);
   if (!ranks.empty()) {
     operations_.note_partial(flight.operation_id, flight.count, ranks, config_.world);
     keep_partial(number, header, bytes, ranks);

@@ -8,6 +8,10 @@
 namespace natagg::worker {
 namespace {
 
+// Of float32: 4 MiB, twice what a core's own cache holds. The application reads none of it before
+// the last chunk has come.
+constexpr std::uint64_t kStreamedLength = 1 << 20;
+
 /// Without a kernel: it is rare that a result is partial. Divides once for each byte value.
 template <typename Element, Element (*kDecode)(std::uint8_t, int, const nat8::Scale&)>
 void decode_slowly(std::span<const std::uint8_t> bytes, Element* out, int shift,
@@ -40,7 +44,8 @@ void encode_chunk(const Kernels& kernels, proto::DataType type, const void* tens
 }
 
 void decode_chunk(const Kernels& kernels, proto::DataType type, std::span<const std::uint8_t> bytes,
-                  void* tensor, std::uint64_t element, int shift, const nat8::Scale& scale) {
+                  void* tensor, std::uint64_t length, std::uint64_t element, int shift,
+                  const nat8::Scale& scale) {
   const auto decode = [&]<typename Element>(Kernels::Decode<Element>* kernel, auto slowly) {
     Element* out = static_cast<Element*>(tensor) + element;
     if (scale.multiplier == 1) return kernel(bytes.data(), out, bytes.size(), shift, scale.divisor);
@@ -49,7 +54,8 @@ void decode_chunk(const Kernels& kernels, proto::DataType type, std::span<const 
   using Half = std::uint16_t;
   switch (type) {
     case proto::DataType::kFloat32:
-      return decode(kernels.decode_f32, decode_slowly<float, nat8::decode_float>);
+      return decode(length < kStreamedLength ? kernels.decode_f32 : kernels.stream_f32,
+                    decode_slowly<float, nat8::decode_float>);
     case proto::DataType::kFloat64:
       return decode(kernels.decode_f64, decode_slowly<double, nat8::decode_double>);
     case proto::DataType::kFloat16:

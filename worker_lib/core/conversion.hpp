@@ -29,8 +29,9 @@ void encode_chunk(const Kernels& kernels, proto::DataType type, const void* tens
                   std::uint64_t element, std::span<std::uint8_t> bytes,
                   const proto::RoundingKey& key, int shift, nat8::Tally& tally);
 
-/// Value `element` + i of `tensor` = bytes[i]'s value times `scale`.
+/// Value `element` + i of `tensor`, which has `length`, = bytes[i]'s value times `scale`.
 void decode_chunk(const Kernels& kernels, proto::DataType type, std::span<const std::uint8_t> bytes,
-                  void* tensor, std::uint64_t element, int shift, const nat8::Scale& scale);
+                  void* tensor, std::uint64_t length, std::uint64_t element, int shift,
+                  const nat8::Scale& scale);
 
 }  // namespace natagg::worker
