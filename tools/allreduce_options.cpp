@@ -21,6 +21,7 @@ struct Raw {
   Milliseconds heartbeat = 0;
   Milliseconds aggregator_timeout = 0;
   Milliseconds straggler_deadline = 0;
+  std::uint32_t busy_poll = 0;  // us
   std::size_t count = 0;
 };
 
@@ -85,6 +86,9 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
   description.add_options()  //
       ("aggregator-timeout", with_default(raw.aggregator_timeout, worker.aggregator_timeout),
        "silence after which an aggregator is lost")  //
+      ("busy-poll",
+       po::value(&raw.busy_poll)->default_value(worker.busy_poll.count())->value_name("us"),
+       "how long to look for packets before sleeping; takes a core")  //
       ("connect-timeout", with_default(raw.connect_timeout, worker.connect_timeout),
        "for all ranks to join")  //
       ("eal", po::value(&worker.eal)->value_name("arguments"),
@@ -132,6 +136,7 @@ void apply(const Raw& raw, const po::variables_map& given, AllreduceOptions& opt
   worker.connect_timeout = decltype(worker.connect_timeout)(raw.connect_timeout);
   worker.operation_timeout = decltype(worker.operation_timeout)(raw.operation_timeout);
   worker.heartbeat = decltype(worker.heartbeat)(raw.heartbeat);
+  worker.busy_poll = decltype(worker.busy_poll)(raw.busy_poll);
   worker.aggregator_timeout = decltype(worker.aggregator_timeout)(raw.aggregator_timeout);
   worker.multicast = !given["no-multicast"].as<bool>();
   worker.straggler_deadline = decltype(worker.straggler_deadline)(raw.straggler_deadline);

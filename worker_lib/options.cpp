@@ -23,6 +23,8 @@ namespace {
 
 constexpr Time kMillisecond = 1'000'000;
 constexpr Time kHeartbeatsToMiss = 4;
+constexpr Time kMicrosecond = 1'000;
+constexpr std::uint32_t kMostBusyPoll_us = 1'000'000;
 
 [[noreturn]] void refuse(const char* option, const std::string& why) {
   throw Error(NATAGG_INVALID_ARGUMENT, std::string(option) + ": " + why);
@@ -182,6 +184,8 @@ WorkerConfig make_config(const natagg_options& options) {
   config.udp.aggregators = config.stream.aggregators;
   config.udp.local = parse_local(options.local == nullptr ? "" : options.local);
   config.udp.multicast = options.multicast != 0;
+  check_range<std::uint32_t>("busy_poll_us", options.busy_poll_us, 0, kMostBusyPoll_us);
+  config.busy_poll = Time{options.busy_poll_us} * kMicrosecond;
   set_transport(options, config);
   config.connect_timeout = milliseconds("connect_timeout_ms", options.connect_timeout_ms);
   config.operation_timeout = milliseconds("operation_timeout_ms", options.operation_timeout_ms);

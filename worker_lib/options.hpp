@@ -23,6 +23,7 @@ struct WorkerConfig {
   std::optional<EthdevConfig> ethdev;  // the same
   Time connect_timeout = 0;
   Time operation_timeout = 0;
+  Time busy_poll = 0;
   std::size_t receive_buffer_bytes = 0;  // 0: enough for the window
   double transmit_loss = 0;
   double receive_loss = 0;

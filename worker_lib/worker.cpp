@@ -62,6 +62,7 @@ Worker::Call::~Call() {
 Worker::Worker(const WorkerConfig& config)
     : process_(::getpid()),
       operation_timeout_(config.operation_timeout),
+      busy_poll_(config.busy_poll),
       takes_partial_(config.stream.straggler_deadline != 0),
       outgoing_(kBatch) {
   StreamConfig stream = config.stream;
@@ -212,8 +213,15 @@ void Worker::loop() {
     transmit();
     publish();
     if (done(now())) return;
-    transport_->wait(next_event() - now());
+    rest();
   }
+}
+
+/// Until something is to be done, at most.
+void Worker::rest() {
+  const Time time = now();
+  if (time < poll_until_) return std::this_thread::yield();
+  transport_->wait(next_event() - time);
 }
 
 /// Everything that has arrived goes in before anything goes out: else a thread that was
@@ -223,6 +231,7 @@ void Worker::receive_arrived() {
     const std::span<const Incoming> batch = transport_->receive();
     if (batch.empty()) return;
     const Time time = now();
+    poll_until_ = time + busy_poll_;
     for (const Incoming& incoming : batch) {
       stream_->receive(incoming.datagram, incoming.source, time, incoming.congested);
     }
@@ -245,6 +254,7 @@ void Worker::take_requests() {
     queue.swap(queue_);
     close = phase_ == Phase::kClosed;
   }
+  if (!queue.empty()) poll_until_ = now() + busy_poll_;
   // The stream numbers operations as the worker does, but from 0.
   for (const Submission& submission : queue) stream_->submit(submission);
   if (close && !closing_since_) {

@@ -97,6 +97,7 @@ class Worker {
   void run() noexcept;
   void loop();
   void receive_arrived();
+  void rest();
   void join_new_groups();
   void take_requests();
   void transmit();
@@ -110,12 +111,14 @@ class Worker {
 
   const pid_t process_;
   const Time operation_timeout_;
+  const Time busy_poll_;
   const bool takes_partial_;
 
   // The worker thread's own, once it runs; but any thread may wake the transport.
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Stream> stream_;
   std::vector<Outgoing> outgoing_;
+  Time poll_until_ = 0;
   std::size_t groups_seen_ = 0;
   std::size_t groups_joined_ = 0;
   std::optional<Time> closing_since_;

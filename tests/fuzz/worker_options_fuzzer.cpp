@@ -88,6 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.receive_buffer_bytes = fuzz::number(input, 0);
   options.transmit_loss = fuzz::probability(input);
   options.receive_loss = fuzz::probability(input);
+  options.busy_poll_us = fuzz::number(input, 1'000'000);
   try {
     const worker::WorkerConfig config = worker::make_config(options);
     fuzz::check_list(config.stream.aggregators);

@@ -63,6 +63,8 @@ TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
             "connect_timeout_ms: 0 is not from 1 to 4294967295");
   EXPECT_EQ(refusal([](O& o) { o.operation_timeout_ms = 0; }),
             "operation_timeout_ms: 0 is not from 1 to 4294967295");
+  EXPECT_EQ(refusal([](O& o) { o.busy_poll_us = 1'000'001; }),
+            "busy_poll_us: 1000001 is not from 0 to 1000000");
   EXPECT_EQ(refusal([](O& o) { o.heartbeat_ms = 0; }),
             "heartbeat_ms: 0 is not from 1 to 4294967295");
   EXPECT_EQ(refusal([](O& o) { o.aggregator_timeout_ms = 100; }),
@@ -166,6 +168,7 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(cpp.transport, "");
   EXPECT_EQ(c.eal, nullptr);
   EXPECT_EQ(cpp.eal, "");
+  EXPECT_EQ(c.busy_poll_us, cpp.busy_poll.count());
   EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
   EXPECT_EQ(c.straggler_deadline_ms, 0U);
   EXPECT_EQ(c.quorum, cpp.quorum);
@@ -350,6 +353,33 @@ TEST(OptionEffects, LocalBindsToAnAddressOrAnInterface) {
   EXPECT_EQ(connect("lo").status(), NATAGG_OK);
   EXPECT_EQ(connect("192.0.2.1").status(), NATAGG_SYSTEM_ERROR);
   EXPECT_EQ(connect("none7").status(), NATAGG_SYSTEM_ERROR);
+}
+
+/// CPU time that this process has used.
+milliseconds cpu_time() {
+  timespec time{};
+  EXPECT_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time), 0);
+  return std::chrono::duration_cast<milliseconds>(std::chrono::seconds(time.tv_sec) +
+                                                  std::chrono::nanoseconds(time.tv_nsec));
+}
+
+TEST(OptionEffects, BusyPollKeepsTheWorkerAwakeForSoLong) {
+  const LoopbackAggregator aggregator(1);
+  // The thread's CPU time after a packet, which it has in full only when it did not sleep.
+  const auto polled = [&](milliseconds busy_poll) {
+    const Worker worker({.aggregators = aggregator.address(),
+                         .heartbeat = milliseconds(10'000),
+                         .aggregator_timeout = milliseconds(20'000),
+                         .busy_poll = busy_poll});
+    const milliseconds before = cpu_time();
+    std::this_thread::sleep_for(milliseconds(200));
+    return cpu_time() - before;
+  };
+  EXPECT_LT(polled(milliseconds(0)), milliseconds(50));
+  const auto start = std::chrono::steady_clock::now();
+  while (polled(milliseconds(500)) < milliseconds(100)) {
+    ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  }
 }
 
 TEST(OptionEffects, HeartbeatSetsHowOftenAnIdleWorkerSpeaks) {

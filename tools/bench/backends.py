@@ -29,6 +29,7 @@ class Settings:
     shards: int = 1
     idle: str = "polite"
     window: int = 0  # 0: the library's default
+    busy_poll_us: int = 0
 
 
 def _rank_arguments(point, settings, scratch, watch=()):
@@ -104,6 +105,7 @@ class Natagg:
                 host.start([lab.build / "tools/bench/natagg-bench-rank-natagg",
                             "--aggregators", pool, "--rank", rank, "--world", len(lab.workers),
                             *self._transport(lab, rank), *window,
+                            "--busy-poll", settings.busy_poll_us,
                             *_rank_arguments(point, settings, scratch, watch)],
                            scratch / f"natagg{rank}.log")
                 for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,

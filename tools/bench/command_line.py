@@ -49,6 +49,8 @@ def parse(root, about, arguments):
         help=f"of {', '.join(BACKENDS)}")
     add("--budget", type=float, default=900, metavar="S", help="seconds for all of it")
     add("--build", type=Path, default=root / "build", metavar="DIRECTORY", help="a release build")
+    add("--busy-poll", type=int, default=0, metavar="US",
+        help="for how long natagg's workers look for packets before they sleep")
     add("--format", choices=("text", "csv", "json"), default="text", help="of standard output")
     add("--idle", choices=("polite", "poll"), default="polite", help="as the daemon's option")
     add("--least", type=int, default=5, metavar="N", help="operations a point")

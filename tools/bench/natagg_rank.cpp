@@ -151,9 +151,11 @@ int main(int argc, char** argv) {
   worker.connect_timeout = std::chrono::seconds(30);
   worker.operation_timeout = std::chrono::seconds(300);
   bool no_multicast = false;
+  std::uint32_t busy_poll = 0;
   po::options_description own("natagg");
   own.add_options()  //
       ("aggregators", po::value(&worker.aggregators)->required(), "the pool")(
+          "busy-poll", po::value(&busy_poll), "us to look for packets before sleeping")(
           "no-multicast", po::bool_switch(&no_multicast), "receive every result by unicast")(
           "rank", po::value(&worker.rank)->required(), "of this process")(
           "transport", po::value(&worker.transport), "udp or memif:path,id=n")(
@@ -164,6 +166,7 @@ int main(int argc, char** argv) {
                                         "number of ranks");
   return natagg::bench::run_rank(argc, argv, own, [&](const natagg::bench::RankOptions&) {
     worker.multicast = !no_multicast;
+    worker.busy_poll = decltype(worker.busy_poll)(busy_poll);
     return std::make_unique<natagg::bench::NataggReducer>(worker);
   });
 }

@@ -152,7 +152,8 @@ class Runner:
         scratch = lab.scratch / f"run{self._runs}"
         scratch.mkdir()
         settings = Settings(self._options.seconds, self._options.least, self._options.limit,
-                            self._options.shards, self._options.idle, self._options.window)
+                            self._options.shards, self._options.idle, self._options.window,
+                            self._options.busy_poll)
         self._load.begin()
         try:
             reports, counters = backend.run(lab, point, variant, settings, scratch)

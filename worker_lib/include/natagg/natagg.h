@@ -189,6 +189,11 @@ typedef struct natagg_options {
    * devices is chosen so that processes of one host do not meet. EAL prints to the standard streams
    * what it does not understand. [NULL] */
   const char* eal;
+
+  /* For so long after a packet came or an operation was submitted, up to 1,000,000, the worker's
+   * thread looks for the next packet instead of sleeping: that saves the time to wake up, and takes
+   * a core; 0: never. [0] */
+  uint32_t busy_poll_us;
 } natagg_options;
 
 /* What a worker has done. Counts are since natagg_connect(). */

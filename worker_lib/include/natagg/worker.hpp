@@ -77,6 +77,7 @@ struct Options {
   std::uint32_t quorum = 0;
   std::string transport = {};
   std::string eal = {};
+  std::chrono::duration<std::uint32_t, std::micro> busy_poll{0};
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -211,6 +212,7 @@ inline Worker::Worker(const Options& options) {
   c.quorum = options.quorum;
   c.transport = options.transport.c_str();
   c.eal = options.eal.c_str();
+  c.busy_poll_us = options.busy_poll.count();
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
