@@ -17,6 +17,7 @@ END = "<!-- results: end -->"
 
 PEERS = ("gloo", "mpi-tcp")  # over the network, as natagg is
 LIBRARIES = ("natagg", *PEERS)
+ON_ONE_HOST = ("natagg-memif", "mpi-shm")  # by its memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ _BOTH = _sizes("10MB,100MB")
 
 SUITES = (
     Suite(tuple(Network(world, mtu=9000) for world in (4, 8, 2, 16, 1)),
-          _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, "natagg-memif", "mpi-shm", "udp"),
+          _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, *ON_ONE_HOST, "udp"),
           {"seconds": 0.5, "least": 5, "limit": 30}, 0.5),
     Suite((Network(8, mtu=1500, rate=200e6),), _BOTH, LIBRARIES, _SLOW, 0.74),
     Suite((Network(8, mtu=1500, rate=200e6, aggregators=8),), _BOTH, ("natagg",), _SLOW, 0.78),
@@ -59,7 +60,7 @@ def _cell(result):
     if result is None:
         return "-"
     noisy = "~" if result["noisy"] else ""
-    algorithm = "" if result["backend"] == "natagg" or result["algorithm"] == "default" else \
+    algorithm = "" if result["backend"].startswith("natagg") or result["algorithm"] == "default" else \
         f" ({result['algorithm']})"
     return f"{noisy}{result['bandwidth_MBps']:.4g}{algorithm}"
 
@@ -89,18 +90,19 @@ def _network_table(results, clean):
     winners = best(results)
     first = results[0]
     head = ["tensor", "natagg", "Gloo", "Open MPI, TCP"]
-    head += ["natagg, of the links' payload"] if first["rate_bps"] else ["Open MPI, shared memory"]
+    head += (["natagg, of the links' payload"] if first["rate_bps"] else
+             ["natagg, shared memory", "Open MPI, shared memory"])
     head += ["natagg's time / without loss"] if first["loss"] else []
     head += ["natagg / best over TCP", "CPU: natagg", "Gloo", "Open MPI, TCP"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for point in dict.fromkeys(key(result) for result in measured(results)):
-        natagg, *others = (winners.get((point, name)) for name in (*LIBRARIES, "mpi-shm"))
+        natagg, *others = (winners.get((point, name)) for name in (*LIBRARIES, *ON_ONE_HOST))
         peers = others[:2]
         cells = [size_text(point[-2]), _cell(natagg), *(_cell(peer) for peer in peers)]
         if first["rate_bps"]:
             cells.append(f"{natagg['payload_share'] * 100:.1f} %" if natagg else "-")
         else:
-            cells.append(_cell(others[2]))
+            cells += [_cell(other) for other in others[2:]]
         if first["loss"]:
             cells.append(_loss_cell(natagg, clean.get((point, "natagg"))))
         cells += [_ratio(natagg, peers), *_cpu(natagg, peers)]
