@@ -247,16 +247,16 @@ void Worker::join_new_groups() {
 }
 
 void Worker::take_requests() {
-  std::deque<Submission> queue;
   bool close = false;
   {
     const std::lock_guard lock(mutex_);
-    queue.swap(queue_);
+    taken_.swap(queue_);
     close = phase_ == Phase::kClosed;
   }
-  if (!queue.empty()) poll_until_ = now() + busy_poll_;
+  if (!taken_.empty()) poll_until_ = now() + busy_poll_;
   // The stream numbers operations as the worker does, but from 0.
-  for (const Submission& submission : queue) stream_->submit(submission);
+  for (const Submission& submission : taken_) stream_->submit(submission);
+  taken_.clear();
   if (close && !closing_since_) {
     closing_since_ = now();
     stream_->close(*closing_since_);

@@ -119,6 +119,7 @@ class Worker {
   std::unique_ptr<Stream> stream_;
   std::vector<Outgoing> outgoing_;
   Time poll_until_ = 0;
+  std::deque<Submission> taken_;  // from queue_; empty between turns
   std::size_t groups_seen_ = 0;
   std::size_t groups_joined_ = 0;
   std::optional<Time> closing_since_;
