@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-#include <bit>
-
 #include "proto/kernels/avx2_isa.hpp"
 #include "proto/kernels/avx2_sources.hpp"
 #include "proto/kernels/compress_vector.hpp"
@@ -74,16 +72,14 @@ template <typename Element, typename Store>
 
 void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
                 std::uint32_t divisor) {
-  const float smallest = nat8::decode_float(0, shift, divisor);
-  std::uint32_t code0;
-  __builtin_memcpy(&code0, &smallest, sizeof(code0));
+  const std::uint32_t code0 = code0_bits(shift, divisor);
   decode(in, out, count, shift, divisor, code0, kScalarKernels.decode_f32,
          [](float* to, __m256i bits) { store256(to, bits); });
 }
 
 void stream_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
                 std::uint32_t divisor) {
-  const std::uint32_t code0 = std::bit_cast<std::uint32_t>(nat8::decode_float(0, shift, divisor));
+  const std::uint32_t code0 = code0_bits(shift, divisor);
   const auto lines = [code0](const std::uint8_t* bytes, float* to, std::size_t n, int s,
                              std::uint32_t d) {
     decode(bytes, to, n, s, d, code0, kScalarKernels.decode_f32, [](float* at, __m256i bits) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-#include <bit>
-
 #include "proto/kernels/avx512_isa.hpp"
 #include "proto/kernels/avx512_sources.hpp"
 #include "proto/kernels/compress_vector.hpp"
@@ -72,9 +70,7 @@ void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift
     kScalarKernels.decode_f32(in, out, count, shift, divisor);
     return;
   }
-  const float smallest = nat8::decode_float(0, shift, divisor);
-  std::uint32_t code0;
-  __builtin_memcpy(&code0, &smallest, sizeof(code0));
+  const std::uint32_t code0 = code0_bits(shift, divisor);
   decode_float32(in, count, code0, [out](std::size_t i, __m512i bits, __mmask16 lanes) {
     _mm512_mask_storeu_epi32(out + i, lanes, bits);
   });
@@ -83,7 +79,7 @@ void decode_f32(const std::uint8_t* in, float* out, std::size_t count, int shift
 void stream_f32(const std::uint8_t* in, float* out, std::size_t count, int shift,
                 std::uint32_t divisor) {
   if (!quotients_are_normal(shift, divisor)) return decode_f32(in, out, count, shift, divisor);
-  const std::uint32_t code0 = std::bit_cast<std::uint32_t>(nat8::decode_float(0, shift, divisor));
+  const std::uint32_t code0 = code0_bits(shift, divisor);
   const auto lines = [code0](const std::uint8_t* bytes, float* to, std::size_t n, int,
                              std::uint32_t) {
     decode_float32(bytes, n, code0, [to](std::size_t i, __m512i bits, __mmask16) {

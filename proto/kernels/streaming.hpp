@@ -7,16 +7,25 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "proto/kernels.hpp"
+#include "proto/nat8.hpp"
 
 namespace natagg {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
+
+/// The bits of code 0's float32. No template of the library, which the linker might take from here
+/// for all others.
+[[gnu::always_inline]] inline std::uint32_t code0_bits(int shift, std::uint32_t divisor) {
+  const float smallest = nat8::decode_float(0, shift, divisor);
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &smallest, sizeof(bits));
+  return bits;
+}
 
 /// Gives the whole cache lines of `out` to `lines`, called as a Decode<float> with them, and what
 /// is before and after to `plain`.
@@ -31,7 +40,8 @@ template <typename Lines>
   // Values that lie across lines.
   if (into_line_bytes % sizeof(float) != 0) return plain(in, out, count, shift, divisor);
   const std::size_t into_line = into_line_bytes / sizeof(float);
-  const std::size_t head = std::min(count, (kLineValues - into_line) % kLineValues);
+  const std::size_t to_line = (kLineValues - into_line) % kLineValues;
+  const std::size_t head = to_line < count ? to_line : count;
   const std::size_t tail = (count - head) % kLineValues;
   const std::size_t end = count - tail;
   plain(in, out, head, shift, divisor);
