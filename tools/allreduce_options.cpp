@@ -94,7 +94,9 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
       ("eal", po::value(&worker.eal)->value_name("arguments"),
        "of DPDK for --transport ethdev; --no-huge -m 256 unless given")  //
       ("heartbeat", with_default(raw.heartbeat, worker.heartbeat),
-       "between signs of life of an idle rank")                                             //
+       "between signs of life of an idle rank")  //
+      ("io-threads", with_default(worker.io_threads),
+       "that divide the pool's shards among them")                                          //
       ("local", po::value(&worker.local)->value_name("address|interface"), "to send from")  //
       ("loss-seed", with_default(worker.loss_seed), "of injected losses")                   //
       ("no-multicast", po::bool_switch(), "receive every result by unicast")                //

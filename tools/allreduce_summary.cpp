@@ -44,6 +44,7 @@ void add_statistics(JsonObject& json, const natagg_statistics& s) {
   json.add("window", std::uint64_t{s.window});
   json.add("shards", std::uint64_t{s.shards});
   json.add("multicast_groups", std::uint64_t{s.multicast_groups});
+  json.add("io_threads", std::uint64_t{s.io_threads});
 }
 
 /// Each after `before`.

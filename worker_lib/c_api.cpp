@@ -198,6 +198,7 @@ natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
   out.window = stats.stream.window;
   out.shards = stats.stream.shards;
   out.multicast_groups = static_cast<std::uint32_t>(stats.groups);
+  out.io_threads = static_cast<std::uint32_t>(stats.io_threads);
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "proto/nat8.hpp"
 #include "proto/packet.hpp"
 #include "worker_lib/error.hpp"
+#include "worker_lib/requests.hpp"
 #include "worker_lib/transport/address.hpp"
 
 namespace natagg::worker {
@@ -25,6 +26,7 @@ constexpr Time kMillisecond = 1'000'000;
 constexpr Time kHeartbeatsToMiss = 4;
 constexpr Time kMicrosecond = 1'000;
 constexpr std::uint32_t kMostBusyPoll_us = 1'000'000;
+constexpr std::uint32_t kMostIoThreads = Requests::kMaxLanes;
 
 [[noreturn]] void refuse(const char* option, const std::string& why) {
   throw Error(NATAGG_INVALID_ARGUMENT, std::string(option) + ": " + why);
@@ -161,6 +163,16 @@ void set_transport(const natagg_options& options, WorkerConfig& config) {
   }
 }
 
+void set_io_threads(const natagg_options& options, WorkerConfig& config) {
+  check_range<std::uint32_t>("io_threads", options.io_threads, 0, kMostIoThreads);
+  config.io_threads = static_cast<std::uint16_t>(std::max(options.io_threads, 1U));
+  if (config.io_threads > 1 && (config.memif || config.ethdev)) {
+    refuse("io_threads", std::to_string(config.io_threads) +
+                             " threads cannot share one device; transport udp has a socket for "
+                             "each");
+  }
+}
+
 }  // namespace
 
 natagg_options default_options() {
@@ -175,6 +187,7 @@ natagg_options default_options() {
   options.aggregator_timeout_ms =
       static_cast<std::uint32_t>(stream.aggregator_timeout / kMillisecond);
   options.multicast = 1;
+  options.io_threads = 1;
   return options;
 }
 
@@ -187,6 +200,7 @@ WorkerConfig make_config(const natagg_options& options) {
   check_range<std::uint32_t>("busy_poll_us", options.busy_poll_us, 0, kMostBusyPoll_us);
   config.busy_poll = Time{options.busy_poll_us} * kMicrosecond;
   set_transport(options, config);
+  set_io_threads(options, config);
   config.connect_timeout = milliseconds("connect_timeout_ms", options.connect_timeout_ms);
   config.operation_timeout = milliseconds("operation_timeout_ms", options.operation_timeout_ms);
   check_range<std::uint64_t>("receive_buffer_bytes", options.receive_buffer_bytes, 0,

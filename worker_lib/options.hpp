@@ -24,6 +24,7 @@ struct WorkerConfig {
   Time connect_timeout = 0;
   Time operation_timeout = 0;
   Time busy_poll = 0;
+  std::uint16_t io_threads = 1;          // at most; a pool of fewer shards has a lane for each
   std::size_t receive_buffer_bytes = 0;  // 0: enough for the window
   double transmit_loss = 0;
   double receive_loss = 0;

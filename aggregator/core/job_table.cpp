@@ -78,7 +78,7 @@ const Session* JobTable::sister(const Job& job) const {
       const Member& here = forming.member(rank);
       const Member& there = other.running->member(rank);
       if (here.joined && !there.gone && here.instance == there.instance &&
-          here.peer.endpoint == there.peer.endpoint) {
+          here.peer.endpoint.address == there.peer.endpoint.address) {
         return &*other.running;
       }
     }

@@ -89,6 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.transmit_loss = fuzz::probability(input);
   options.receive_loss = fuzz::probability(input);
   options.busy_poll_us = fuzz::number(input, 1'000'000);
+  options.io_threads = fuzz::number(input, 64);
   try {
     const worker::WorkerConfig config = worker::make_config(options);
     fuzz::check_list(config.stream.aggregators);

@@ -57,6 +57,7 @@ Scenario draw_job(Random& random, std::uint64_t seed, std::uint16_t aggregators,
       worker.submit_at.push_back(time + random.between(0, interval / 4));
     }
   }
+  draw_lanes(scenario);
   return scenario;
 }
 
@@ -166,9 +167,7 @@ std::vector<std::string> Story::play(const Recording& recording) const {
   Answers answers(world, scenario.workers.size());
   if (must_succeed) {
     // Connecting needs every aggregator; there is nothing to resume before.
-    const auto ready = [](const WorkerHost& host) {
-      return host.started() && host.stream().state() == worker::Stream::State::kReady;
-    };
+    const auto ready = [](const WorkerHost& host) { return host.ready(); };
     world.run_until([&] { return std::ranges::all_of(world.workers(), ready); },
                     world.now() + 5 * kSecond);
   }

@@ -312,9 +312,8 @@ std::vector<std::string> Restart::play(const Recording& recording) const {
   add_workers(world, running, 1, 1, kDeadline);
   std::vector<std::string> violations;
   const auto runs = [&] {
-    return std::ranges::all_of(world.workers(), [](const WorkerHost& host) {
-      return host.started() && host.stream().state() == worker::Stream::State::kReady;
-    });
+    return std::ranges::all_of(world.workers(),
+                               [](const WorkerHost& host) { return host.ready(); });
   };
   if (!world.run_until(runs, world.now() + kSecond)) violations.emplace_back("it does not run");
   const std::size_t begin = add_workers(world, waiting, 2, 2, kDeadline);

@@ -34,6 +34,7 @@ Scenario long_scenario(std::uint64_t seed, std::size_t world) {
     worker.window = 4;
     worker.in_flight = 8;
   }
+  draw_lanes(scenario);
   return scenario;
 }
 

@@ -36,9 +36,7 @@ struct Figures {
 };
 
 bool all_ready(World& world) {
-  return std::ranges::all_of(world.workers(), [](const WorkerHost& host) {
-    return host.started() && host.stream().state() == worker::Stream::State::kReady;
-  });
+  return std::ranges::all_of(world.workers(), [](const WorkerHost& host) { return host.ready(); });
 }
 
 Figures measure(const Case& c) {

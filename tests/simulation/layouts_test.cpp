@@ -42,7 +42,7 @@ void set_mtu(Scenario& scenario, std::size_t mtu) {
   for (WorkerPlan& worker : scenario.workers) worker.mtu = worker.path_mtu = mtu;
 }
 
-TEST(Layouts, SameBitsForAnyAggregatorsShardsPacketSizeWindowAndLoss) {
+TEST(Layouts, SameBitsForAnyAggregatorsShardsLanesPacketSizeWindowAndLoss) {
   for (const std::size_t world : {1U, 2U, 3U, 4U, 8U, 9U}) {
     const std::vector<std::uint32_t> expected = bits(play(base_scenario(world)));
     ASSERT_EQ(expected.size(), 24'225U);
@@ -56,7 +56,10 @@ TEST(Layouts, SameBitsForAnyAggregatorsShardsPacketSizeWindowAndLoss) {
             scenario.network.loss = loss;
             scenario.multicast = loss == 0.0;
             set_mtu(scenario, mtu);
-            for (WorkerPlan& worker : scenario.workers) worker.window = mtu == 1500 ? 4 : 256;
+            for (std::size_t rank = 0; rank < world; ++rank) {
+              scenario.workers[rank].window = mtu == 1500 ? 4 : 256;
+              scenario.workers[rank].lanes = static_cast<std::uint16_t>(1 + rank % 3);
+            }
             const Outcome outcome = play(scenario);
             EXPECT_TRUE(outcome.violations.empty())
                 << outcome.violations[0] << " in " << to_string(scenario);

@@ -55,6 +55,7 @@ Scenario straggling_scenario(std::uint64_t seed, std::size_t world, std::uint16_
       worker.pause_to = worker.pause_from + random.between(20 * kMillisecond, longest_pause);
     }
   }
+  draw_lanes(scenario);
   return scenario;
 }
 

@@ -99,6 +99,7 @@ worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
   config.mtu = plan.mtu;
   config.window = plan.window;
   config.in_flight = plan.in_flight;
+  config.lane.count = plan.lanes;
   config.first_operation = scenario.first_operation;
   config.straggler_deadline = scenario.straggler_deadline;
   config.quorum = scenario.quorum;
@@ -153,8 +154,10 @@ void add_rank(World& world, const Scenario& scenario, std::size_t rank, std::uin
     config.connect_deadline = world.now() + plan.start + scenario.connect_within;
   }
   WorkerHost& host = world.add_worker(config, world.now() + plan.start);
-  world.network().set_path_mtu(host.self(), plan.path_mtu);
-  if (!plan.hears_multicast) world.network().deafen(host.self());
+  for (const proto::Endpoint& lane : host.endpoints()) {
+    world.network().set_path_mtu(lane, plan.path_mtu);
+    if (!plan.hears_multicast) world.network().deafen(lane);
+  }
   if (plan.pause_from != kNever) {
     host.add_pause({world.now() + plan.pause_from, world.now() + plan.pause_to});
   }
@@ -214,10 +217,9 @@ Outcome play(const Scenario& scenario, const Recording& recording) {
   for (const std::string& violation : world.violations()) outcome.violations.push_back(violation);
   for (const WorkerHost& host : world.workers()) {
     if (!host.started()) continue;
-    const worker::StreamStats& stats = host.stream().stats();
-    outcome.data_packets += stats.data_packets;
-    outcome.retransmissions += stats.retransmissions;
-    outcome.duplicate_results += stats.duplicate_results;
+    outcome.data_packets += host.count(&worker::StreamStats::data_packets);
+    outcome.retransmissions += host.count(&worker::StreamStats::retransmissions);
+    outcome.duplicate_results += host.count(&worker::StreamStats::duplicate_results);
   }
   if (is_calm(scenario) && outcome.retransmissions > unneeded(scenario, outcome)) {
     outcome.violations.push_back(std::to_string(outcome.retransmissions) + " of " +

@@ -41,6 +41,7 @@ Scenario running_scenario(std::uint64_t seed, std::size_t world, std::uint16_t a
     worker.window = random.pick<std::uint16_t>({1, 4, 16});
     worker.in_flight = 32;
   }
+  draw_lanes(scenario);
   return scenario;
 }
 

@@ -168,7 +168,20 @@ Scenario draw(std::uint64_t seed) {
     draw_stragglers(random, scenario);
     bound_lateness(scenario);
   }
+  draw_lanes(scenario);
   return scenario;
+}
+
+void draw_lanes(Scenario& scenario) {
+  // Without values to wait for, a rank can leave before the lanes of others have started.
+  const bool empty = std::ranges::all_of(
+      scenario.operations, [](const OperationPlan& operation) { return operation.length == 0; });
+  if (empty) return;
+  Random random(scenario.seed * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407);
+  if (random.chance(0.6)) return;
+  for (WorkerPlan& worker : scenario.workers) {
+    if (random.chance(0.7)) worker.lanes = static_cast<std::uint16_t>(random.between(2, 4));
+  }
 }
 
 void draw_stragglers(Random& random, Scenario& scenario) {
@@ -238,6 +251,7 @@ void print_worker(std::ostream& text, const WorkerPlan& worker) {
   for (const Time time : worker.submit_at) text << ' ' << time / kMillisecond;
   text << " ms, mtu " << worker.mtu << '/' << worker.path_mtu << ", window " << worker.window
        << ", in flight " << worker.in_flight;
+  if (worker.lanes > 1) text << ", " << worker.lanes << " lanes";
   if (!worker.hears_multicast) text << ", hears no multicast";
   if (!worker.kernels.empty()) text << ", " << worker.kernels;
   if (worker.pause_from != kNever) {

@@ -43,6 +43,7 @@ struct WorkerPlan {
   std::size_t path_mtu = 1500;  // of what lies behind it
   std::uint16_t window = 256;
   std::size_t in_flight = 256;
+  std::uint16_t lanes = 1;  // at most
   bool hears_multicast = true;
   std::string kernels;  // empty: the default
   Time pause_from = kNever;
@@ -83,6 +84,9 @@ struct Scenario {
 
 /// The scenario that `seed` stands for.
 [[nodiscard]] Scenario draw(std::uint64_t seed);
+
+/// Gives some ranks several lanes; of the scenario's seed, and of nothing else.
+void draw_lanes(Scenario& scenario);
 
 /// Lets most of the scenario's operations go on without ranks that are late.
 void draw_stragglers(Random& random, Scenario& scenario);

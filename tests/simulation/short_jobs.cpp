@@ -38,6 +38,7 @@ Scenario draw_job(Random& random, std::uint64_t seed, std::size_t ranks) {
       worker.submit_at.push_back(time += random.between(0, interval));
     }
   }
+  draw_lanes(scenario);
   return scenario;
 }
 

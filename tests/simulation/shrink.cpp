@@ -182,6 +182,7 @@ Simplifications<Scenario> simplifications(const Scenario& scenario) {
   append_times(steps, ranks);
   append_plain(steps, workers, ranks, &WorkerPlan::mtu, &WorkerPlan::path_mtu);
   append_plain(steps, workers, ranks, &WorkerPlan::window, &WorkerPlan::in_flight);
+  append_plain(steps, workers, ranks, &WorkerPlan::lanes);
   append_plain(steps, workers, ranks, &WorkerPlan::hears_multicast);
   append_plain(steps, workers, ranks, &WorkerPlan::kernels);
   const auto plans = &Scenario::operations;

@@ -37,9 +37,7 @@ class Story : public testing::TestWithParam<std::uint64_t> {
     return *world_;
   }
 
-  static bool ready(const WorkerHost& host) {
-    return host.started() && host.stream().state() == worker::Stream::State::kReady;
-  }
+  static bool ready(const WorkerHost& host) { return host.ready(); }
 
   /// False when `done` does not come true within `limit` from now.
   bool run_until(const std::function<bool()>& done, Time limit) {

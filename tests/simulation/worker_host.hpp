@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// A virtual machine that runs one worker: the shipped Stream, a receive buffer in front of it and
-// a script of all-reduces. It can be paused, as an operating system deschedules a process, and it
-// can vanish, as a machine without power.
+// A virtual machine that runs one worker: the shipped Stream, or one a lane, a receive buffer in
+// front of them and a script of all-reduces. It can be paused, as an operating system deschedules a
+// process, and it can vanish, as a machine without power.
 #pragma once
 
 #include <deque>
@@ -32,6 +32,8 @@ struct Job {
   Time ended = kNever;
   std::optional<natagg_status> status;
   worker::PartialReport partial;
+  std::size_t lanes_ended = 0;
+  natagg_status first_failure = NATAGG_OK;  // of the lanes that have ended
 };
 
 struct Pause {
@@ -42,6 +44,7 @@ struct Pause {
 class WorkerHost {
  public:
   /// `invariants` outlives the host.
+  /// Its lanes, config.lane.count of them, have their ports kLanePorts apart.
   WorkerHost(worker::StreamConfig config, const proto::Endpoint& self, Time start,
              Invariants& invariants);
 
@@ -65,32 +68,54 @@ class WorkerHost {
   /// One turn: receives everything, submits what is due, transmits, collects completions.
   void run(Time now, Network& network);
 
+  static constexpr std::uint16_t kLanePorts = 1'000;
+
   [[nodiscard]] const proto::Endpoint& self() const { return self_; }
+  /// Of every lane that it may have.
+  [[nodiscard]] std::vector<proto::Endpoint> endpoints() const;
+  [[nodiscard]] bool owns(const proto::Endpoint& endpoint) const;
   [[nodiscard]] const worker::StreamConfig& config() const { return config_; }
   [[nodiscard]] bool alive() const { return alive_; }
-  [[nodiscard]] bool started() const { return stream_.has_value(); }
+  [[nodiscard]] bool started() const { return !lanes_.empty(); }
+  /// In every lane.
+  [[nodiscard]] bool ready() const;
+  /// In the lane with that address, which may be nobody's.
+  [[nodiscard]] bool ready(const proto::Endpoint& lane) const;
   [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
   /// Every job of the script has ended, well or not.
   [[nodiscard]] bool done() const { return ended_ == jobs_.size(); }
-  [[nodiscard]] bool closed() const {
-    return stream_ && stream_->state() == worker::Stream::State::kClosed;
-  }
-  [[nodiscard]] const worker::Stream& stream() const { return *stream_; }
+  [[nodiscard]] bool closed() const;
+  /// The first lane's.
+  [[nodiscard]] const worker::Stream& stream() const { return lanes_.front().stream; }
+  [[nodiscard]] std::uint64_t count(std::uint64_t worker::StreamStats::*counter) const;
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
 
  private:
+  struct Lane {
+    proto::Endpoint self;
+    worker::Stream stream;
+    std::size_t groups = 0;  // subscribed
+  };
+
+  [[nodiscard]] Time stream_event() const;
+  [[nodiscard]] bool lacks_lanes() const;
+  [[nodiscard]] bool takes_jobs() const;
+  void start_lanes(Time now);
+  void tell_other_lanes(Time now);
   [[nodiscard]] Time paused_until(Time time) const;
   [[nodiscard]] Time next_submission() const;
   void receive(Time now);
   void submit_due(Time now);
   void transmit(Time now, Network& network);
   void collect(Time now);
+  void note_end(const worker::Completion& completion);
+  void end_job(std::size_t number, Time now);
   void violation(const std::string& text);
 
   worker::StreamConfig config_;
   proto::Endpoint self_;
   Time start_;
-  std::optional<worker::Stream> stream_;
+  std::deque<Lane> lanes_;  // that have started
   std::deque<Packet> inbox_;
   Time inbox_since_ = kNever;
   std::vector<Job> jobs_;
@@ -98,9 +123,9 @@ class WorkerHost {
   std::size_t submitted_ = 0;
   std::size_t ended_ = 0;
   std::vector<Pause> pauses_;
-  std::size_t groups_ = 0;
   Time close_at_ = kNever;
   bool close_when_done_ = false;
+  bool closing_ = false;
   bool alive_ = true;
   Clock clock_;
   Invariants* invariants_;

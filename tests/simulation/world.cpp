@@ -103,15 +103,13 @@ void World::deliver(Packet packet) {
   // A later worker may have been given an earlier one's address; both hear, as both would if the
   // first were still running.
   for (WorkerHost& host : workers_) {
-    if (host.self() == packet.to) host.deliver(packet, now_);
+    if (host.owns(packet.to)) host.deliver(packet, now_);
   }
 }
 
 bool World::runs_its_job(const proto::Endpoint& worker) const {
-  return std::ranges::any_of(workers_, [&](const WorkerHost& host) {
-    return host.self() == worker && host.alive() && host.started() &&
-           host.stream().state() == worker::Stream::State::kReady;
-  });
+  return std::ranges::any_of(
+      workers_, [&](const WorkerHost& host) { return host.alive() && host.ready(worker); });
 }
 
 bool World::workers_done() const {

@@ -37,11 +37,12 @@ int sweep(Call call) {
 }
 
 TEST(Memory, WantedAnywhereByConnectIsItsStatus) {
-  const LoopbackAggregator aggregator(1);
+  const LoopbackAggregator aggregator(2);
   const std::string address = aggregator.address();
   natagg_options options{};
   ASSERT_EQ(natagg_options_init(&options, sizeof options), NATAGG_OK);
   options.aggregators = address.c_str();
+  options.io_threads = 2;
   natagg_worker* worker = nullptr;
   std::array<char, 64> text{};
   const int allocations = sweep([&] {
@@ -110,10 +111,12 @@ TEST(Memory, IsNotNeededForWaitingStatisticsAndShuttingDown) {
 }
 
 TEST(Memory, WantedByTheWorkerThreadFailsItsOperations) {
-  const LoopbackAggregator aggregator(1);
+  const LoopbackAggregator aggregator(2);
   std::vector<float> values(20'000, 1.0F);
   for (const long good : {0, 1, 2, 3, 5, 8, 13, 21}) {
-    Worker worker({.aggregators = aggregator.address(), .job = static_cast<std::uint32_t>(good)});
+    Worker worker({.aggregators = aggregator.address(),
+                   .job = static_cast<std::uint32_t>(good),
+                   .io_threads = good % 2 == 0 ? 1U : 2U});
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     allocations_left_to_workers = good;
     Error error(NATAGG_OK, -1, "");

@@ -65,6 +65,12 @@ TEST(Options, OutOfRangeAreRefusedByNameAndNumber) {
             "operation_timeout_ms: 0 is not from 1 to 4294967295");
   EXPECT_EQ(refusal([](O& o) { o.busy_poll_us = 1'000'001; }),
             "busy_poll_us: 1000001 is not from 0 to 1000000");
+  EXPECT_EQ(refusal([](O& o) { o.io_threads = 65; }), "io_threads: 65 is not from 0 to 64");
+  EXPECT_EQ(refusal([](O& o) {
+              o.io_threads = 2;
+              o.transport = "memif:/run/natagg/memif.sock";
+            }),
+            "io_threads: 2 threads cannot share one device; transport udp has a socket for each");
   EXPECT_EQ(refusal([](O& o) { o.heartbeat_ms = 0; }),
             "heartbeat_ms: 0 is not from 1 to 4294967295");
   EXPECT_EQ(refusal([](O& o) { o.aggregator_timeout_ms = 100; }),
@@ -169,6 +175,7 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(c.eal, nullptr);
   EXPECT_EQ(cpp.eal, "");
   EXPECT_EQ(c.busy_poll_us, cpp.busy_poll.count());
+  EXPECT_EQ(c.io_threads, cpp.io_threads);
   EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
   EXPECT_EQ(c.straggler_deadline_ms, 0U);
   EXPECT_EQ(c.quorum, cpp.quorum);

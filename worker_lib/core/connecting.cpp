@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "worker_lib/core/failures.hpp"
@@ -43,31 +43,30 @@ std::optional<Failure> Connecting::transmit(Time now, Sink& sink) {
     if (auto failure = begin_joining(now)) return failure;
   }
   const std::size_t asked = count_asked();
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    if (may_ask(i, asked)) joinings_[order_[i]].transmit(now, sink);
+  for (std::size_t i = 0; i < joinings_.size(); ++i) {
+    if (may_ask(i, asked)) joinings_[i].transmit(now, sink);
   }
   return std::nullopt;
 }
 
 /// How many of the places in order may be asked: up to the first that has not taken this rank in.
 std::size_t Connecting::count_asked() const {
-  const auto last = std::find_if(order_.begin(), order_.end(), [this](std::uint16_t place) {
-    return !joinings_[place].admitted() && !joinings_[place].resumes();
-  });
-  return static_cast<std::size_t>(last - order_.begin()) + (last != order_.end() ? 1 : 0);
+  const auto last = std::ranges::find_if(
+      joinings_, [](const Joining& joining) { return !joining.admitted() && !joining.resumes(); });
+  return static_cast<std::size_t>(last - joinings_.begin()) + (last != joinings_.end() ? 1 : 0);
 }
 
 /// Where a session is to be resumed, the others wait for this place alone.
 bool Connecting::may_ask(std::size_t i, std::size_t asked) const {
-  return i < asked || joinings_[order_[i]].resumes();
+  return i < asked || joinings_[i].resumes();
 }
 
 Time Connecting::next_event() const {
   Time next = config_.connect_deadline;
   if (hint_) next = std::min(next, hint_->since + kHintPatience);
   const std::size_t asked = count_asked();
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    if (may_ask(i, asked)) next = std::min(next, joinings_[order_[i]].next_event());
+  for (std::size_t i = 0; i < joinings_.size(); ++i) {
+    if (may_ask(i, asked)) next = std::min(next, joinings_[i].next_event());
   }
   if (!joinings_.empty()) return next;
   for (const Discovery& discovery : discoveries_) next = std::min(next, discovery.next_event());
@@ -109,12 +108,18 @@ void Connecting::take_hint(const proto::RefuseBody& body, const Endpoint& source
 }
 
 std::optional<Failure> Connecting::agree(StreamStats& stats) const {
-  const std::uint64_t members = joinings_.front().members();
   stats.values = proto::kMaxValues;
   stats.window = 0xFFFF;
-  stats.shards = static_cast<std::uint16_t>(joinings_.size());
+  stats.shards = joinings_.front().session().shards;
+  stats.members = joinings_.front().members();
+  if (config_.lane.members != 0 && stats.members != config_.lane.members) {
+    return Failure{NATAGG_REFUSED, -1,
+                   "aggregator " + to_string(joinings_.front().shard()) +
+                       " has other workers in job " + std::to_string(config_.job) +
+                       " than those before it: two sets of workers use its number"};
+  }
   for (const Joining& joining : joinings_) {
-    if (joining.members() != members) {
+    if (joining.members() != stats.members) {
       return Failure{NATAGG_REFUSED, -1,
                      "aggregators " + to_string(joinings_.front().shard()) + " and " +
                          to_string(joining.shard()) + " have different workers in job " +
@@ -128,8 +133,7 @@ std::optional<Failure> Connecting::agree(StreamStats& stats) const {
 
 Failure Connecting::timed_out(Time now) const {
   if (hint_) return {NATAGG_REFUSED, -1, hint_->text};
-  for (const std::uint16_t place : order_) {
-    const Joining& joining = joinings_[place];
+  for (const Joining& joining : joinings_) {
     if (!joining.ready()) return {NATAGG_TIMED_OUT, joining.missing_rank(), joining.describe()};
   }
   for (const Discovery& discovery : discoveries_) {
@@ -182,28 +186,49 @@ Joining::Proposal Connecting::proposal() const {
   return proposal;
 }
 
-std::optional<Failure> Connecting::begin_joining(Time now) {
-  if (const std::string problem = pool_problem(); !problem.empty()) {
-    return Failure{NATAGG_INVALID_ARGUMENT, -1, problem};
-  }
-  Joining::Proposal place = proposal();
-  if (config_.straggler_deadline != 0 && place.values == 0) return no_room_for_ranks(config_.world);
+/// The shards of the whole pool, in the order in which jobs join them.
+std::vector<Connecting::Place> Connecting::places() const {
+  std::vector<Place> places;
+  std::uint16_t index = 0;
   for (const Discovery& discovery : discoveries_) {
     for (std::uint16_t i = 0; i < discovery.shards(); ++i) {
       Endpoint shard = discovery.aggregator();
       shard.port = static_cast<std::uint16_t>(shard.port + i);
-      joinings_.emplace_back(config_, shard, place, now);
-      ++place.index;
+      places.push_back({shard, index++});
     }
+  }
+  std::ranges::sort(places, {}, [](const Place& place) {
+    return std::pair(place.shard.address, place.shard.port);
+  });
+  return places;
+}
+
+std::optional<Failure> Connecting::begin_joining(Time now) {
+  if (const std::string problem = pool_problem(); !problem.empty()) {
+    return Failure{NATAGG_INVALID_ARGUMENT, -1, problem};
+  }
+  Joining::Proposal proposed = proposal();
+  if (config_.straggler_deadline != 0 && proposed.values == 0) {
+    return no_room_for_ranks(config_.world);
+  }
+  const std::vector<Place> all = places();
+  const std::size_t lanes = std::min<std::size_t>(config_.lane.count, all.size());
+  const std::size_t lane = config_.lane.index;
+  if (lane >= lanes) {
+    return Failure{
+        NATAGG_INVALID_ARGUMENT, -1,
+        "lane: is " + std::to_string(lane) + ", the pool has " + std::to_string(lanes) + " shards"};
+  }
+  const std::size_t first = all.size() * lane / lanes;
+  const std::size_t end = all.size() * (lane + 1) / lanes;
+  for (const Place& place : std::span(all).subspan(first, end - first)) {
+    proposed.index = place.index;
+    joinings_.emplace_back(config_, place.shard, proposed, now);
+  }
+  for (const Discovery& discovery : discoveries_) {
     recovery_.add(discovery.aggregator(), discovery.shards());
   }
   channels_.resize(joinings_.size());
-  order_.resize(joinings_.size());
-  std::iota(order_.begin(), order_.end(), std::uint16_t{0});
-  std::ranges::sort(order_, {}, [this](std::uint16_t p) {
-    const Endpoint& shard = joinings_[p].shard();
-    return std::pair(shard.address, shard.port);
-  });
   return std::nullopt;
 }
 

@@ -7,7 +7,8 @@
 //
 // A job joins its shards in the order of their addresses, the next when all before have taken it
 // in, as all jobs do: one that waits for room at a shard holds none of a later one. So of jobs that
-// compete for the last room no two can wait for each other.
+// compete for the last room no two can wait for each other. The lanes of a worker divide the shards
+// in that order, and start in it.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace natagg::worker {
 
 class Connecting {
  public:
-  /// All are the stream's and outlive this. `joinings` is filled here, all at once, as are the
-  /// places of `channels` and the pool of `recovery`.
+  /// All are the stream's and outlive this. `joinings` is filled here, all at once and in the order
+  /// of addresses, as are the places of `channels` and the pool of `recovery`.
   Connecting(const StreamConfig& config, std::vector<Joining>& joinings,
              std::vector<std::unique_ptr<Channel>>& channels, Recovery& recovery, Time now);
 
@@ -58,9 +59,16 @@ class Connecting {
   [[nodiscard]] Failure timed_out(Time now) const;
 
  private:
+  /// A shard and its number in the pool.
+  struct Place {
+    proto::Endpoint shard;
+    std::uint16_t index = 0;
+  };
+
   [[nodiscard]] bool is_asked(const proto::Endpoint& aggregator) const;
   [[nodiscard]] std::string pool_problem() const;
   [[nodiscard]] Joining::Proposal proposal() const;
+  [[nodiscard]] std::vector<Place> places() const;
   [[nodiscard]] std::optional<Failure> begin_joining(Time now);
   [[nodiscard]] std::size_t count_asked() const;
   [[nodiscard]] bool may_ask(std::size_t i, std::size_t asked) const;
@@ -77,7 +85,6 @@ class Connecting {
   std::vector<std::unique_ptr<Channel>>& channels_;
   Recovery& recovery_;
   std::vector<Discovery> discoveries_;  // one an aggregator
-  std::vector<std::uint16_t> order_;    // the places of the pool, as they are joined
   std::optional<Hint> hint_;
 };
 

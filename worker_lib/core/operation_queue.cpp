@@ -4,6 +4,7 @@
 #include "worker_lib/core/operation_queue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace natagg::worker {
 
@@ -14,7 +15,7 @@ bool OperationQueue::submit(const Submission& submission) {
                              .index = next_index_++,
                              .ended = submission.operation.length == 0,
                              .partial = {}};
-  if (values_ != 0) cut(operation);
+  if (layout_.values != 0) cut(operation);
   operations_.push_back(operation);
   if (operation.ended) {
     pop_ended();
@@ -24,17 +25,36 @@ bool OperationQueue::submit(const Submission& submission) {
   return false;
 }
 
-void OperationQueue::set_values(std::uint16_t values) {
-  values_ = values;
-  for (PendingOperation& operation : operations_) cut(operation);
+std::vector<std::uint64_t> OperationQueue::set_layout(Layout layout) {
+  layout_ = std::move(layout);
+  std::vector<std::uint64_t> ended;
+  for (PendingOperation& operation : operations_) {
+    const bool before = operation.ended;
+    cut(operation);
+    if (operation.ended && !before) ended.push_back(operation.id);
+  }
+  pop_ended();
+  return ended;
 }
 
 void OperationQueue::cut(PendingOperation& operation) {
   const std::uint64_t length = operation.submission.operation.length;
+  const std::uint16_t values = layout_.values;
   operation.first_chunk = next_chunk_;
-  operation.chunks = length / values_ + (length % values_ != 0 ? 1 : 0);
-  operation.remaining = operation.chunks;
+  operation.chunks = length / values + (length % values != 0 ? 1 : 0);
   next_chunk_ += operation.chunks;
+  operation.own_chunks = own_chunks_before(next_chunk_) - own_chunks_before(operation.first_chunk);
+  operation.remaining = operation.own_chunks;
+  operation.ended |= operation.own_chunks == 0;
+}
+
+/// How many of the chunks before `number` are of this stream's shards.
+std::uint64_t OperationQueue::own_chunks_before(std::uint64_t number) const {
+  const std::uint64_t rounds = number / layout_.shards;
+  const std::uint64_t rest = number % layout_.shards;
+  const auto begun =
+      std::ranges::count_if(layout_.places, [rest](std::uint16_t place) { return place < rest; });
+  return rounds * layout_.places.size() + static_cast<std::uint64_t>(begun);
 }
 
 std::optional<ChunkRange> OperationQueue::chunk(std::uint64_t number, std::uint64_t& hint) {
@@ -42,11 +62,12 @@ std::optional<ChunkRange> OperationQueue::chunk(std::uint64_t number, std::uint6
   hint = std::max(hint, front_id_);
   while (number >= at(hint).first_chunk + at(hint).chunks) ++hint;
   PendingOperation& operation = at(hint);
-  const std::uint64_t element = (number - operation.first_chunk) * values_;
+  const std::uint64_t element = (number - operation.first_chunk) * layout_.values;
   const std::uint64_t rest = operation.submission.operation.length - element;
-  return ChunkRange{.operation = &operation,
-                    .element = element,
-                    .count = static_cast<std::uint16_t>(std::min<std::uint64_t>(rest, values_))};
+  return ChunkRange{
+      .operation = &operation,
+      .element = element,
+      .count = static_cast<std::uint16_t>(std::min<std::uint64_t>(rest, layout_.values))};
 }
 
 std::optional<Completion> OperationQueue::complete_chunk(std::uint64_t id) {
@@ -54,7 +75,7 @@ std::optional<Completion> OperationQueue::complete_chunk(std::uint64_t id) {
   if (--operation.remaining != 0) return std::nullopt;
   operation.ended = true;
   Completion completion{.id = id, .partial = operation.partial};
-  completion.partial.chunks = operation.chunks;
+  completion.partial.chunks = operation.own_chunks;
   pop_ended();
   return completion;
 }

@@ -11,6 +11,7 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "worker_lib/core/stream.hpp"
 
@@ -22,8 +23,9 @@ struct PendingOperation {
   std::uint64_t fingerprint = 0;
   std::uint64_t first_chunk = 0;  // of all operations' chunks
   std::uint64_t chunks = 0;
-  std::uint64_t remaining = 0;  // chunks without a result
-  std::uint32_t index = 0;      // on the wire
+  std::uint64_t own_chunks = 0;  // of shards that this stream serves
+  std::uint64_t remaining = 0;   // of the own chunks, those without a result
+  std::uint32_t index = 0;       // on the wire
   bool ended = false;
   PartialReport partial;
 };
@@ -35,15 +37,23 @@ struct ChunkRange {
   std::uint16_t count = 0;
 };
 
+/// How operations are cut, and which of the chunks are the stream's.
+struct Layout {
+  std::uint16_t values = 0;                 // a chunk; 0: not known yet
+  std::uint16_t shards = 1;                 // of the pool
+  std::vector<std::uint16_t> places = {0};  // of the shards that the stream serves, each once
+};
+
 class OperationQueue {
  public:
   explicit OperationQueue(std::uint32_t first_index) : next_index_(first_index) {}
 
-  /// Takes a submission; true when there is nothing to send for it and it has ended.
+  /// Takes a submission; true when there is nothing to send for it here and it has ended.
   bool submit(const Submission& submission);
 
-  /// Cuts what is queued, and what will be, into chunks of `values`.
-  void set_values(std::uint16_t values);
+  /// Cuts what is queued, and what will be. Returns the ids of those that thereby have ended, as
+  /// all their chunks are of other shards.
+  [[nodiscard]] std::vector<std::uint64_t> set_layout(Layout layout);
 
   /// Chunk `number`, or nothing while it is not submitted. `hint` is the caller's own, 0 at
   /// first: it makes the search constant-time for growing numbers.
@@ -80,13 +90,14 @@ class OperationQueue {
 
  private:
   void cut(PendingOperation& operation);
+  [[nodiscard]] std::uint64_t own_chunks_before(std::uint64_t number) const;
   void pop_ended();
 
   std::deque<PendingOperation> operations_;
   std::uint64_t front_id_ = 0;
   std::uint64_t next_chunk_ = 0;
   std::uint32_t next_index_;
-  std::uint16_t values_ = 0;  // 0 until known
+  Layout layout_;
   Time earliest_deadline_ = kNever;
 };
 

@@ -10,8 +10,7 @@
 namespace natagg::worker {
 
 std::optional<Failure> Recovery::watch(Time now) {
-  const auto places = static_cast<std::uint16_t>(channels_.size());
-  for (std::uint16_t place = 0; place < places; ++place) {
+  for (std::size_t place = 0; place < channels_.size(); ++place) {
     // What was never ready has the connect deadline.
     if (!channels_[place]) continue;
     if (auto failure = watch(place, now)) return failure;
@@ -19,7 +18,7 @@ std::optional<Failure> Recovery::watch(Time now) {
   return std::nullopt;
 }
 
-std::optional<Failure> Recovery::watch(std::uint16_t place, Time now) {
+std::optional<Failure> Recovery::watch(std::size_t place, Time now) {
   const Joining& joining = joinings_[place];
   const Time welcome_since = joining.welcome_since();
   // While the shard is silent itself, nobody can join.
@@ -40,25 +39,32 @@ std::optional<Failure> Recovery::watch(std::uint16_t place, Time now) {
   return std::nullopt;
 }
 
-void Recovery::restart(std::uint16_t place, Time now) {
+void Recovery::restart(std::size_t place, Time now) {
   join_again(place, joinings_[place].moves(), now);
 }
 
+bool Recovery::serves(std::uint16_t index) const {
+  return std::ranges::any_of(
+      joinings_, [index](const Joining& joining) { return joining.session().index == index; });
+}
+
 bool Recovery::on_move(const proto::MoveBody& body, const proto::Endpoint& source, Time now) {
-  const std::uint16_t place = body.shard.value();
+  const auto joining = std::ranges::find_if(joinings_, [&](const Joining& candidate) {
+    return candidate.session().index == body.shard.value();
+  });
   const std::uint16_t moves = body.moves.value();
   // A greater number of moves wins, so that ranks that found other aggregators silent end up at the
   // same one.
-  if (place >= joinings_.size() || moves <= joinings_[place].moves()) return false;
-  const bool ours = std::any_of(joinings_.begin(), joinings_.end(), [&](const Joining& joining) {
-    return joining.members() != 0 && joining.members() == body.members.value();
+  if (joining == joinings_.end() || moves <= joining->moves()) return false;
+  const bool ours = std::ranges::any_of(joinings_, [&](const Joining& candidate) {
+    return candidate.members() != 0 && candidate.members() == body.members.value();
   });
-  if (!ours || source != pool_.shard(place, moves)) return false;
-  join_again(place, moves, now);
+  if (!ours || source != pool_.shard(body.shard.value(), moves)) return false;
+  join_again(static_cast<std::size_t>(joining - joinings_.begin()), moves, now);
   return true;
 }
 
-void Recovery::join_again(std::uint16_t place, std::uint16_t moves, Time now) {
+void Recovery::join_again(std::size_t place, std::uint16_t moves, Time now) {
   Joining::Lost lost{.members = joinings_[place].members()};
   for (const Joining& joining : joinings_) {
     if (lost.members == 0) lost.members = joining.members();
@@ -71,22 +77,22 @@ void Recovery::join_again(std::uint16_t place, std::uint16_t moves, Time now) {
     lost.values = channel->session().values;
     lost.window = channel->session().window;
   }
-  const proto::Endpoint shard = pool_.shard(place, moves);
-  if (guard_) guard_->renew(shard, place);
+  const proto::Endpoint shard = pool_.shard(index(place), moves);
+  if (guard_) guard_->renew(shard, index(place));
   joinings_[place].join_again(shard, lost, moves, now);
 }
 
 /// For how long nothing has been heard of the shard that has `place`.
-Time Recovery::quiet(std::uint16_t place, Time now) const {
+Time Recovery::quiet(std::size_t place, Time now) const {
   const Joining& joining = joinings_[place];
   return now - (joining.ready() ? channels_[place]->silent_since() : joining.silent_since());
 }
 
 /// The least number of moves that brings `place` to another aggregator that is not silent too.
-std::optional<std::uint16_t> Recovery::next_move(std::uint16_t place, Time now) const {
+std::optional<std::uint16_t> Recovery::next_move(std::size_t place, Time now) const {
   const unsigned moves = joinings_[place].moves();
   for (unsigned step = 1; step < pool_.aggregators() && moves + step <= 0xFFFF; ++step) {
-    if (!is_silent(pool_.aggregator(place, moves + step), now)) {
+    if (!is_silent(pool_.aggregator(index(place), moves + step), now)) {
       return static_cast<std::uint16_t>(moves + step);
     }
   }
@@ -94,9 +100,8 @@ std::optional<std::uint16_t> Recovery::next_move(std::uint16_t place, Time now) 
 }
 
 bool Recovery::is_silent(std::size_t aggregator, Time now) const {
-  const auto places = static_cast<std::uint16_t>(joinings_.size());
-  for (std::uint16_t place = 0; place < places; ++place) {
-    if (pool_.aggregator(place, joinings_[place].moves()) == aggregator &&
+  for (std::size_t place = 0; place < joinings_.size(); ++place) {
+    if (pool_.aggregator(index(place), joinings_[place].moves()) == aggregator &&
         quiet(place, now) >= config_.failover_timeout / 2) {
       return true;
     }

@@ -3,7 +3,7 @@
 
 // Finds out that the aggregator of a place of the pool is lost, and where the place is joined
 // again: there, when the aggregator restarted; at the next one that lives, when it is silent; or
-// where the other ranks already are.
+// where the other ranks already are. Places are those that the stream serves, as it counts them.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,23 @@ class Recovery {
   [[nodiscard]] std::optional<Failure> watch(Time now);
 
   /// The aggregator that has `place` does not know the session.
-  void restart(std::uint16_t place, Time now);
+  void restart(std::size_t place, Time now);
 
-  /// A MOVE. False when it does not concern this job, or is old.
+  /// Whether the stream serves the place with this number in the pool.
+  [[nodiscard]] bool serves(std::uint16_t index) const;
+
+  /// A MOVE. False when it does not concern this job or stream, or is old.
   bool on_move(const proto::MoveBody& body, const proto::Endpoint& source, Time now);
 
  private:
-  [[nodiscard]] std::optional<Failure> watch(std::uint16_t place, Time now);
-  void join_again(std::uint16_t place, std::uint16_t moves, Time now);
-  [[nodiscard]] Time quiet(std::uint16_t place, Time now) const;
-  [[nodiscard]] std::optional<std::uint16_t> next_move(std::uint16_t place, Time now) const;
+  [[nodiscard]] std::optional<Failure> watch(std::size_t place, Time now);
+  void join_again(std::size_t place, std::uint16_t moves, Time now);
+  [[nodiscard]] Time quiet(std::size_t place, Time now) const;
+  [[nodiscard]] std::optional<std::uint16_t> next_move(std::size_t place, Time now) const;
   [[nodiscard]] bool is_silent(std::size_t aggregator, Time now) const;
+  [[nodiscard]] std::uint16_t index(std::size_t place) const {
+    return joinings_[place].session().index;
+  }
 
   const StreamConfig& config_;
   std::optional<Guard>& guard_;

@@ -27,6 +27,9 @@ bool names_rank(const Flight& flight) {
   return flight.missing_count != 0 || flight.held_back;
 }
 
+/// What waits to be told to the other lanes.
+constexpr std::size_t kMaxForeignMoves = 16;
+
 StreamConfig checked(StreamConfig config) {
   validate(config);
   return config;
@@ -48,9 +51,7 @@ class Stream::Impl {
   std::uint64_t submit(const Submission& submission) {
     const std::uint64_t id = operations_.next_id();
     const bool ended = operations_.submit(submission);
-    if (ended) {
-      completions_.push_back({.id = id, .partial = {.least_ranks = config_.world}});
-    }
+    if (ended) complete_empty(id);
     if (state_ == State::kFailed) end_operations(failure_.status);
     if (state_ == State::kClosing || state_ == State::kClosed) end_operations(NATAGG_CLOSED);
     return id;
@@ -114,6 +115,22 @@ class Stream::Impl {
     return completion;
   }
 
+  std::optional<ForeignMove> poll_foreign_move() {
+    if (foreign_moves_.empty()) return std::nullopt;
+    const ForeignMove move = foreign_moves_.front();
+    foreign_moves_.pop_front();
+    return move;
+  }
+
+  void receive(const ForeignMove& move, Time now) {
+    const bool running = state_ == State::kConnecting || state_ == State::kReady;
+    if (running) recovery_.on_move(move.body, move.source, now);
+  }
+
+  void give_up(const Failure& failure, Time now) {
+    if (state_ == State::kConnecting || state_ == State::kReady) fail(failure, now);
+  }
+
   void close(Time now) {
     if (state_ == State::kClosing || state_ == State::kClosed) return;
     end_operations(NATAGG_CLOSED);
@@ -157,8 +174,7 @@ class Stream::Impl {
       case Type::kRefuse: return on_refuse(datagram, source, now);
       case Type::kWelcome: return on_welcome(header, datagram, source, now);
       case Type::kProbe: return on_probe(header, source, now);
-      case Type::kMove:
-        return recovery_.on_move(proto::read_body<proto::MoveBody>(datagram), source, now);
+      case Type::kMove: return on_move(proto::read_body<proto::MoveBody>(datagram), source, now);
       case Type::kChallenge: return on_challenge(source, now);
       default: return on_session_packet(header, datagram, source, now);
     }
@@ -208,8 +224,7 @@ class Stream::Impl {
     completions_.push_back(*completion);
   }
 
-  void on_abort(std::uint16_t place, const Endpoint& source, const proto::AbortBody& body,
-                Time now) {
+  void on_abort(std::size_t place, const Endpoint& source, const proto::AbortBody& body, Time now) {
     // Either may be said by a shard that restarted; if the job has formed anew, JOIN finds out.
     if (body.reason == proto::AbortReason::kUnknownSession ||
         body.reason == proto::AbortReason::kSuperseded) {
@@ -235,13 +250,24 @@ class Stream::Impl {
       groups_.push_back(*group);
     }
     if (joining->ready() && !was_ready) {
-      open_channel(joining->session(), now);
+      open_channel(channels_[static_cast<std::size_t>(joining - joinings_.data())],
+                   joining->session(), now);
       if (state_ != State::kConnecting) return true;
       if (std::all_of(joinings_.begin(), joinings_.end(),
                       [](const Joining& j) { return j.ready(); })) {
         become_ready(now);
       }
     }
+    return true;
+  }
+
+  bool on_move(const proto::MoveBody& body, const Endpoint& source, Time now) {
+    if (config_.lane.count == 1 || recovery_.serves(body.shard.value())) {
+      return recovery_.on_move(body, source, now);
+    }
+    // It is sent again while it matters.
+    if (foreign_moves_.size() == kMaxForeignMoves) return false;
+    foreign_moves_.push_back({body, source});
     return true;
   }
 
@@ -259,8 +285,7 @@ class Stream::Impl {
     return true;
   }
 
-  void open_channel(const ShardSession& session, Time now) {
-    std::unique_ptr<Channel>& channel = channels_[session.index];
+  void open_channel(std::unique_ptr<Channel>& channel, const ShardSession& session, Time now) {
     if (!channel) {
       channel = std::make_unique<Channel>(config_, kernels_, session, operations_, stats_, now);
       return;
@@ -295,7 +320,9 @@ class Stream::Impl {
 
   void become_ready(Time now) {
     if (auto failure = connecting_.agree(stats_)) return fail(std::move(*failure), now);
-    operations_.set_values(stats_.values);
+    Layout layout{.values = stats_.values, .shards = stats_.shards, .places = {}};
+    for (const Joining& joining : joinings_) layout.places.push_back(joining.session().index);
+    for (const std::uint64_t id : operations_.set_layout(std::move(layout))) complete_empty(id);
     state_ = State::kReady;
   }
 
@@ -385,19 +412,25 @@ class Stream::Impl {
         [&](std::uint64_t id) { completions_.push_back({.id = id, .status = status}); });
   }
 
-  /// The place of the pool whose session that is. One shard may have several places'.
-  [[nodiscard]] std::optional<std::uint16_t> find_place(const Endpoint& shard,
-                                                        std::uint32_t epoch) const {
-    for (const Joining& joining : joinings_) {
-      const ShardSession& session = joining.session();
-      if (session.epoch == epoch && session.endpoint == shard) return session.index;
+  /// An operation of which this stream has no chunk.
+  void complete_empty(std::uint64_t id) {
+    completions_.push_back({.id = id, .partial = {.least_ranks = config_.world}});
+  }
+
+  /// Which of the joinings and channels has that session. One shard may have several places'.
+  [[nodiscard]] std::optional<std::size_t> find_place(const Endpoint& shard,
+                                                      std::uint32_t epoch) const {
+    for (std::size_t place = 0; place < joinings_.size(); ++place) {
+      const ShardSession& session = joinings_[place].session();
+      if (session.epoch == epoch && session.endpoint == shard) return place;
     }
     return std::nullopt;
   }
 
-  Joining* find_joining(const Endpoint& shard, std::uint16_t place) {
-    if (place >= joinings_.size() || !joinings_[place].is(shard, place)) return nullptr;
-    return &joinings_[place];
+  Joining* find_joining(const Endpoint& shard, std::uint16_t index) {
+    const auto found = std::ranges::find_if(
+        joinings_, [&](const Joining& joining) { return joining.is(shard, index); });
+    return found == joinings_.end() ? nullptr : &*found;
   }
 
   StreamConfig config_;
@@ -405,12 +438,13 @@ class Stream::Impl {
   std::optional<Guard> guard_;  // where the job has a key
   bool congested_ = false;      // the packet that is being received
   State state_ = State::kConnecting;
-  std::vector<Joining> joinings_;  // one a shard, in pool order; empty until discovered
+  std::vector<Joining> joinings_;  // one a shard, by addresses; empty until discovered
   std::vector<std::unique_ptr<Channel>> channels_;  // one a shard, null until it is ready
   Recovery recovery_{config_, guard_, joinings_, channels_};
   Connecting connecting_;
   OperationQueue operations_;
   std::deque<Completion> completions_;
+  std::deque<ForeignMove> foreign_moves_;
   std::vector<Endpoint> groups_;
   Leaving leaving_;
   Failure failure_;
@@ -449,6 +483,15 @@ std::optional<Completion> Stream::poll_completion() {
 }
 std::span<const Endpoint> Stream::groups() const {
   return impl_->groups();
+}
+std::optional<ForeignMove> Stream::poll_foreign_move() {
+  return impl_->poll_foreign_move();
+}
+void Stream::receive(const ForeignMove& move, Time now) {
+  impl_->receive(move, now);
+}
+void Stream::fail(const Failure& failure, Time now) {
+  impl_->give_up(failure, now);
 }
 void Stream::close(Time now) {
   impl_->close(now);

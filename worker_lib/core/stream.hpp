@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026, the natagg authors
 
-// A stream is the whole worker protocol for one rank of one job, over all shards of its pool of
+// A stream is the whole worker protocol for one rank of one job, over the shards of its pool of
 // aggregators, as a state machine: datagrams, submissions and the time go in, datagrams to send
 // and completions come out. It knows no socket, thread or clock. One thread at a time.
+//
+// A worker that needs more than one thread has several streams, its lanes, each for some of the
+// shards. All are given the same submissions; each runs the chunks of its own shards, and an
+// operation has ended when it has in every lane.
 //
 // Life: discover each aggregator's shards and the path's packet size (HELLO, OFFER), join every
 // shard (JOIN, WELCOME), then run operations (DATA, RESULT) until close() or a failure. A shard
@@ -31,6 +35,13 @@
 
 namespace natagg::worker {
 
+/// Of the pool's shards, in the order of their addresses, the `index`-th of `count` equal parts.
+struct LaneConfig {
+  std::uint16_t index = 0;
+  std::uint16_t count = 1;    // where the pool has fewer shards, there are as many lanes
+  std::uint64_t members = 0;  // StreamStats::members of an earlier lane; 0: there is none
+};
+
 struct StreamConfig {
   std::vector<proto::Endpoint> aggregators;  // the pool: each one's first shard; same on all ranks
   std::uint32_t job = 0;
@@ -56,6 +67,9 @@ struct StreamConfig {
   Time rejoin_timeout = 1'500'000'000;      // for all ranks to join again, once one has
   Time aggregator_timeout = 5'000'000'000;  // silence of a shard that nothing can replace
   std::uint32_t first_operation = 0;
+  // Each lane after the first starts when the one before is ready, with the values that it agreed
+  // on, and with the same instance: so all jobs still join shards in one order.
+  LaneConfig lane{};
   const Kernels* kernels = nullptr;            // nullptr: default_kernels()
   std::shared_ptr<const proto::JobKey> key{};  // nullptr: the job is not authenticated
   proto::Secret entropy{};  // random in production, with a key; what makes this worker's nonces new
@@ -78,12 +92,18 @@ struct Submission {
 
 /// What ranks an operation's results are without.
 struct PartialReport {
-  std::uint64_t chunks = 0;  // of the operation
+  std::uint64_t chunks = 0;  // of the operation at this stream's shards
   std::uint64_t partial_chunks = 0;
   std::uint16_t least_ranks = 0;  // that any chunk has; the world where none is partial
   double variance_inflation = 1;  // world over ranks, the mean of all values
   std::array<std::uint64_t, proto::kMaxPartialWorld / 64>
       missing{};  // bit r % 64 of r / 64: rank r
+};
+
+/// A MOVE, as a stream got it that does not serve the place.
+struct ForeignMove {
+  proto::MoveBody body;
+  proto::Endpoint source;
 };
 
 struct Completion {
@@ -115,6 +135,7 @@ struct StreamStats {
   std::uint16_t values = 0;             // agreed a packet
   std::uint16_t window = 0;             // agreed slots, the least of the shards'
   std::uint16_t shards = 0;             // of the whole pool
+  std::uint64_t members = 0;            // of the job: a digest of all ranks' instances
 };
 
 class Stream {
@@ -156,6 +177,15 @@ class Stream {
   /// Multicast groups to listen to; it grows while connecting. Datagrams from them enter through
   /// receive() with the aggregator's own address as source, like all others.
   [[nodiscard]] std::span<const proto::Endpoint> groups() const;
+
+  /// What the other lanes of this worker are to be told, if anything.
+  [[nodiscard]] std::optional<ForeignMove> poll_foreign_move();
+
+  /// Another lane got this; of no effect where this one does not serve the place either.
+  void receive(const ForeignMove& move, Time now);
+
+  /// Another lane has failed: fails for the same reason, unless it has failed or is closed.
+  void fail(const Failure& failure, Time now);
 
   /// Leaves the job: pending operations complete with NATAGG_CLOSED, aggregators are told, and
   /// the state becomes kClosed when they confirm or after a short wait.

@@ -35,6 +35,9 @@ void validate(const StreamConfig& config) {
   check(std::has_single_bit(config.window) && config.window <= proto::kMaxWindow, "window",
         "is " + std::to_string(config.window) + ", must be a power of two up to 32768");
   check(config.in_flight >= 1, "in_flight", "must be at least 1");
+  check(config.lane.index < config.lane.count, "lane",
+        "is " + std::to_string(config.lane.index) + ", must be below the number of lanes " +
+            std::to_string(config.lane.count));
   if (config.straggler_deadline != 0) {
     check(config.straggler_deadline >= kMillisecond &&
               config.straggler_deadline <= 0xFFFF * kMillisecond &&

@@ -194,6 +194,11 @@ typedef struct natagg_options {
    * thread looks for the next packet instead of sleeping: that saves the time to wake up, and takes
    * a core; 0: never. [0] */
   uint32_t busy_poll_us;
+
+  /* Threads that send and receive, 1 to 64 (0 is 1): they divide the shards of the pool among them,
+   * at most one for each shard. Ranks may differ. Over `udp` alone; each has a socket, and buffers,
+   * of its own. [1] */
+  uint32_t io_threads;
 } natagg_options;
 
 /* What a worker has done. Counts are since natagg_connect(). */
@@ -223,6 +228,7 @@ typedef struct natagg_statistics {
   uint32_t window;              /* agreed, per shard */
   uint32_t shards;              /* of the whole pool */
   uint32_t multicast_groups;    /* listened to */
+  uint32_t io_threads;
 } natagg_statistics;
 
 /* Which ranks the results of an operation are without. */
