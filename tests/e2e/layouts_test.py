@@ -133,5 +133,20 @@ class Losses(Layout):
             self.assertGreater(report["injected_losses"], 0)
 
 
+class IoThreads(Layout):
+    aggregators = 2
+    shards = 2
+
+    def test_give_the_same_bits_whatever_each_rank_has_of_them(self):
+        reports = self.lab.all_reduce(
+            4, input=lambda rank: GRADIENTS[rank], seed=SEED, repeat=3,
+            check_inputs=lambda rank: GRADIENTS if rank == 0 else None,
+            io_threads=lambda rank: 1 + 2 * rank)
+        self.assertEqual(len(self.checksums(reports)), 1)
+        self.assertEqual(reports[0]["checked"], 3)
+        # No more than there are shards.
+        self.assertEqual([report["io_threads"] for report in reports], [1, 3, 4, 4])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -136,6 +136,12 @@ class Failover(Disturbed):
             host.run("ip", "route", "del", "blackhole", f"{lost}/32")
 
 
+class FailoverOfIoThreads(Failover):
+    """Ranks with one, two and three threads, of which some never spoke to the aggregator that dies."""
+
+    job = {**MANY, "io_threads": lambda rank: 1 + rank}
+
+
 class Keyed(Disturbed):
     """A job that has a key: it outlives its aggregators, and who has another key stays out."""
 
@@ -147,7 +153,8 @@ class Keyed(Disturbed):
         directory, keys = make_key_directory(cls.lab, 7)
         cls.wrong_key = write_key(cls.lab.scratch / "wrong.key")
         cls.options = {"key_directory": directory}
-        cls.job = {**MANY, "repeat": 50 if REDUCED else 100, "job": 7, "key_file": keys[7]}
+        cls.job = {**MANY, "repeat": 50 if REDUCED else 100, "job": 7, "key_file": keys[7],
+                   "io_threads": lambda rank: 1 + rank % 2}
 
     def assert_wrong_key_is_refused(self):
         rank = self.lab.start_rank(0, 1, job=7, key_file=self.wrong_key, count=10)
