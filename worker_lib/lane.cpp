@@ -38,6 +38,7 @@ Lane::Lane(const WorkerConfig& config, StreamConfig stream, Requests& requests)
   Carrier carrier = make_carrier(config, stream.instance);
   stream.mtu = carrier.mtu;
   stream.in_flight = carrier.in_flight;
+  stream.segmentation = carrier.segmentation;
   fixed_.mtu = stream.mtu;
   fixed_.in_flight = stream.in_flight;
   fixed_.receive_buffer_bytes = carrier.receive_buffer_bytes;

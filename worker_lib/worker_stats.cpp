@@ -21,6 +21,7 @@ void add(StreamStats& sum, const StreamStats& lane) {
   sum.smoothed_rtt = std::max(sum.smoothed_rtt, lane.smoothed_rtt);
   sum.encoded += lane.encoded;
   sum.window = std::min(sum.window, lane.window);
+  sum.segmentation = std::max(sum.segmentation, lane.segmentation);
 }
 
 void add(TransportStats& sum, const TransportStats& lane) {
@@ -28,6 +29,9 @@ void add(TransportStats& sum, const TransportStats& lane) {
   sum.send_failures += lane.send_failures;
   sum.injected_losses += lane.injected_losses;
   if (sum.last_send_error == 0) sum.last_send_error = lane.last_send_error;
+  sum.segmented += lane.segmented;
+  sum.merged += lane.merged;
+  if (sum.segmentation_error == 0) sum.segmentation_error = lane.segmentation_error;
 }
 
 }  // namespace

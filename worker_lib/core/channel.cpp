@@ -21,6 +21,11 @@ using proto::Header;
 /// them soon, and few enough not to repeat many in vain.
 constexpr std::size_t kAtOnce = 4;
 
+/// By how much the chunks that seem to be lost must outnumber those that arrived, for this to be
+/// the fault of leaving in one packet with others: a full queue loses fewer than it lets through,
+/// and of what is merely late the shard says that it has it.
+constexpr std::uint32_t kMostLostSegmented = 32;
+
 /// In so many round trips a chunk of any rank's that was lost once is sent again and summed up.
 constexpr Time kRepairRoundTrips = 2;
 
@@ -79,10 +84,28 @@ bool Channel::resume(const ShardSession& session, Time now) {
   ask_at_ = kNever;
   std::fill(ring_.begin(), ring_.end(), Flight{});
   sent_list_ = confirmed_list_ = lost_list_ = FlightList();
+  lost_segmented_ = 0;
   rtt_ = make_estimator(config_);
   window_ = CongestionWindow(session.window, proto::datagram_size(session.values));
   start(now);
   return true;
+}
+
+Segmentation Channel::segmentation(Segmentation of_path) {
+  const bool lost = lost_segmented_ >= kMostLostSegmented;
+  const bool carried = of_path == Segmentation::kCarried;
+  segmentable_ = carried && !lost;
+  return carried && lost ? Segmentation::kNotCarried : of_path;
+}
+
+/// The first copy seems to be lost.
+void Channel::doubt_segments(const Flight& flight) {
+  if (flight.segmentable && flight.repeats == 0) ++lost_segmented_;
+}
+
+/// The first copy has arrived.
+void Channel::trust_segments(const Flight& flight) {
+  if (flight.segmentable && lost_segmented_ > 0) --lost_segmented_;
 }
 
 void Channel::transmit(Time now, std::size_t room, Sink& sink) {
@@ -144,9 +167,13 @@ void Channel::time_out(Time now) {
                              ring_[confirmed_list_.head()].sent < ring_[sent_list_.head()].sent);
   // No loss yet: most often a rank is slow. The aggregator says so.
   const std::uint16_t oldest = confirmed ? confirmed_list_.head() : sent_list_.head();
+  doubt_segments(ring_[oldest]);
   move(oldest, Flight::State::kLost);
   // Or all that was sent last is lost, which the aggregator can know only from something later.
-  if (!sent_list_.empty()) move(sent_list_.tail(), Flight::State::kLost);
+  if (!sent_list_.empty()) {
+    doubt_segments(ring_[sent_list_.tail()]);
+    move(sent_list_.tail(), Flight::State::kLost);
+  }
   rtt_.back_off();
   last_timeout_ = now;
 }
@@ -223,14 +250,15 @@ void Channel::send_next(Time now, Sink& sink) {
               .order = order_,
               .first_order = order_,
               .operation = header.operation.value(),
-              .count = header.count.value()};
+              .count = header.count.value(),
+              .segmentable = segmentable_};
   ++order_;
   move(i, Flight::State::kSent);
   const std::uint64_t number = next_++;
   ++in_flight_;
   last_sent_ = now;
   ++stats_.data_packets;
-  sink.add(session_.endpoint, history_.datagram(number, header.count.value()));
+  sink.add(session_.endpoint, history_.datagram(number, header.count.value()), segmentable_);
 }
 
 void Channel::send_heartbeat(Time now, Sink& sink) {
@@ -282,6 +310,7 @@ std::optional<Completion> Channel::on_result(const Header& header,
   ++stats_.result_packets;
   if ((header.flags & proto::kFlagMulticast) != 0) ++stats_.multicast_results;
   if (flight.repeats == 0) {
+    trust_segments(flight);
     rtt_.sample(now - flight.sent, now);
     window_.on_round_trip(now - flight.sent, rtt_.base(), flight.order, order_);
   }
@@ -396,6 +425,7 @@ void Channel::on_nack(const Header& header, const proto::NackBody& body, Time no
     const Flight& flight = ring_[ring_index(number)];
     if (flight.state == Flight::State::kDone || flight.state == Flight::State::kLost) continue;
     if (flight.repeats != 0 && now - flight.sent < patience(flight)) continue;
+    doubt_segments(flight);
     move(ring_index(number), Flight::State::kLost);
     lost = true;
   }
@@ -415,6 +445,8 @@ void Channel::on_pending(const Header& header, const proto::PendingBody& body, T
     if (flight.missing_count == 0) flight.missing = body.missing.value();
     return;
   }
+  // This answers a second copy: the first is there.
+  if (flight.missing_count == 0) trust_segments(flight);
   flight.held_back = false;
   flight.missing = body.missing.value();
   flight.missing_count = body.missing_count.value();

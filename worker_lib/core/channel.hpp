@@ -48,6 +48,10 @@ class Channel {
   Channel(const StreamConfig& config, const Kernels& kernels, const ShardSession& session,
           OperationQueue& operations, StreamStats& stats, Time now);
 
+  /// Takes what is known of the path, and says what it has learnt of it itself. Chunks leave in one
+  /// packet with others only while the path carries that.
+  Segmentation segmentation(Segmentation of_path);
+
   /// Puts what is due into `sink`: lost chunks, up to `room` new ones, a heartbeat.
   void transmit(Time now, std::size_t room, Sink& sink);
   [[nodiscard]] Time next_event() const;
@@ -111,6 +115,8 @@ class Channel {
   [[nodiscard]] FlightList& list(Flight::State state);
   void move(std::uint16_t i, Flight::State state);
   void time_out(Time now);
+  void doubt_segments(const Flight& flight);
+  void trust_segments(const Flight& flight);
   void find_lost_results(std::uint64_t order, Time now);
   void ask_for_held(std::size_t most, Time now);
   void send_again(std::uint16_t i, Time now, Sink& sink);
@@ -153,6 +159,8 @@ class Channel {
   Time ask_at_ = kNever;            // when what was held back is sent again
   bool suspended_ = false;
   bool contradicted_ = false;
+  bool segmentable_ = false;
+  std::uint32_t lost_segmented_ = 0;  // of chunks that may have left so, more than arrived
   std::uint64_t order_ = 0;
   std::uint64_t hint_ = 0;  // OperationQueue::chunk()'s
   std::size_t in_flight_ = 0;

@@ -42,6 +42,7 @@ std::optional<Failure> Connecting::transmit(Time now, Sink& sink) {
     if (!settled) return std::nullopt;
     if (auto failure = begin_joining(now)) return failure;
   }
+  probe_segmentation(now, sink);  // before JOIN, so that it is answered first
   const std::size_t asked = count_asked();
   for (std::size_t i = 0; i < joinings_.size(); ++i) {
     if (may_ask(i, asked)) joinings_[i].transmit(now, sink);
@@ -68,9 +69,29 @@ Time Connecting::next_event() const {
   for (std::size_t i = 0; i < joinings_.size(); ++i) {
     if (may_ask(i, asked)) next = std::min(next, joinings_[i].next_event());
   }
-  if (!joinings_.empty()) return next;
+  if (!joinings_.empty()) return std::min(next, next_probe());
   for (const Discovery& discovery : discoveries_) next = std::min(next, discovery.next_event());
   return next;
+}
+
+void Connecting::probe_segmentation(Time now, Sink& sink) {
+  for (Discovery& discovery : discoveries_) discovery.probe_segmentation(now, sink);
+}
+
+Time Connecting::next_probe() const {
+  Time next = kNever;
+  for (const Discovery& discovery : discoveries_) {
+    next = std::min(next, discovery.segmentation().next_event());
+  }
+  return next;
+}
+
+/// Of the shard's aggregator: all its shards are behind one address.
+Segmentation Connecting::segmentation(const Endpoint& shard) const {
+  const auto found = std::ranges::find_if(discoveries_, [&](const Discovery& discovery) {
+    return discovery.aggregator().address == shard.address;
+  });
+  return found == discoveries_.end() ? Segmentation::kOff : found->segmentation().state();
 }
 
 bool Connecting::on_offer(std::span<const std::byte> datagram, const Endpoint& source, Time now) {

@@ -35,6 +35,12 @@ class Connecting {
   [[nodiscard]] std::optional<Failure> transmit(Time now, Sink& sink);
   [[nodiscard]] Time next_event() const;
 
+  /// Asks aggregators that have answered whether the path carries segmented packets; while the
+  /// stream runs, too.
+  void probe_segmentation(Time now, Sink& sink);
+  [[nodiscard]] Time next_probe() const;
+  [[nodiscard]] Segmentation segmentation(const proto::Endpoint& shard) const;
+
   /// An OFFER; false when nobody was asked for it.
   bool on_offer(std::span<const std::byte> datagram, const proto::Endpoint& source, Time now);
 

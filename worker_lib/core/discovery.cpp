@@ -68,12 +68,21 @@ Time Discovery::next_event() const {
   return next_round_;
 }
 
+void Discovery::probe_segmentation(Time now, Sink& sink) {
+  if (!config_.segmentation || !settled(now)) return;
+  if (segmentation_.state() == Segmentation::kOff) {
+    segmentation_ = SegmentationProbe(proto::datagram_size(values_), now);
+  }
+  segmentation_.transmit(aggregator_, datagram_, now, sink);
+}
+
 void Discovery::on_offer(const proto::OfferBody& offer, std::size_t length, Time now) {
   if (offer.instance.value() != config_.instance) return;
   if (!is_possible(offer, aggregator_.port)) {
     impossible_ = true;
     return;
   }
+  if (segmentation_.on_answer(length)) return;
   const auto answered = std::find_if(
       candidates_.begin(), candidates_.end(),
       [length](std::uint16_t values) { return proto::datagram_size(values) == length; });

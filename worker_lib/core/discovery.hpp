@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "worker_lib/core/segmentation_probe.hpp"
 #include "worker_lib/core/sink.hpp"
 
 namespace natagg::worker {
@@ -29,6 +30,10 @@ class Discovery {
 
   /// True when no better answer is worth waiting for.
   [[nodiscard]] bool settled(Time now) const;
+
+  /// Once it is settled, asks whether the path carries segmented packets.
+  void probe_segmentation(Time now, Sink& sink);
+  [[nodiscard]] const SegmentationProbe& segmentation() const { return segmentation_; }
 
   [[nodiscard]] const proto::Endpoint& aggregator() const { return aggregator_; }
   [[nodiscard]] std::uint16_t shards() const { return offer_.shards.value(); }
@@ -51,6 +56,7 @@ class Discovery {
   std::uint32_t asked_ = 0;
   bool impossible_ = false;  // an offer was
   Time next_round_;
+  SegmentationProbe segmentation_;
   Time first_offer_ = kNever;
 };
 

@@ -36,6 +36,7 @@ struct Flight {
   std::uint16_t previous = 0;
   std::uint16_t next = 0;
   std::uint8_t repeats = 0;  // copies sent after the first, at most kMostRepeats
+  bool segmentable = false;  // when first sent
   bool held_back = false;    // not taken yet: `missing` is a window behind
   State state = State::kDone;
 };

@@ -141,7 +141,10 @@ std::size_t Guard::seal(std::span<Outgoing> out) {
   for (const Outgoing& datagram : out) {
     const std::span<std::byte> copy = std::span(copies_).subspan(sealed * room_, room_);
     const std::size_t size = seal(datagram, copy);
-    if (size != 0) out[sealed++] = {.to = datagram.to, .datagram = copy.first(size)};
+    if (size != 0) {
+      out[sealed++] = {
+          .to = datagram.to, .datagram = copy.first(size), .segmentable = datagram.segmentable};
+    }
   }
   return sealed;
 }

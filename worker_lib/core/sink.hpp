@@ -19,8 +19,11 @@ class Sink {
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
-  void add(const proto::Endpoint& to, std::span<const std::byte> datagram) {
-    out_[size_++] = {.to = to, .datagram = datagram};
+  [[nodiscard]] std::size_t room() const { return out_.size() - size_; }
+
+  void add(const proto::Endpoint& to, std::span<const std::byte> datagram,
+           bool segmentable = false) {
+    out_[size_++] = {.to = to, .datagram = datagram, .segmentable = segmentable};
     bytes_ += datagram.size();
   }
 

@@ -79,6 +79,7 @@ class Stream::Impl {
     if (state_ == State::kConnecting) connect(now, sink);
     if (state_ == State::kReady) {
       watch(now);
+      connecting_.probe_segmentation(now, sink);
       for (Joining& joining : joinings_) joining.transmit(now, sink);
     }
     if (state_ == State::kConnecting || state_ == State::kReady) {
@@ -105,6 +106,7 @@ class Stream::Impl {
     }
     if (state_ == State::kConnecting) return std::min(next, connecting_.next_event());
     for (const Joining& joining : joinings_) next = std::min(next, joining.next_event());
+    next = std::min(next, connecting_.next_probe());
     return next;
   }
 
@@ -335,9 +337,13 @@ class Stream::Impl {
     const std::size_t share = std::max<std::size_t>(1, config_.in_flight / channels_.size());
     // Each call starts at another shard, so that none starves when the sink is short.
     stats_.smoothed_rtt = 0;
+    stats_.segmentation = Segmentation::kOff;
     for (std::size_t i = 0; i < channels_.size(); ++i) {
       Channel* channel = channels_[(first_channel_ + i) % channels_.size()].get();
       if (channel == nullptr) continue;
+      const Segmentation segmentation =
+          channel->segmentation(connecting_.segmentation(channel->session().endpoint));
+      stats_.segmentation = std::max(stats_.segmentation, segmentation);
       channel->transmit(now, share - std::min(share, channel->in_flight()), sink);
       stats_.smoothed_rtt = std::max(stats_.smoothed_rtt, channel->smoothed_rtt());
     }

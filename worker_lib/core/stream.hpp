@@ -55,6 +55,7 @@ struct StreamConfig {
   std::size_t mtu = 1500;       // of this host's link towards the aggregators
   std::uint16_t window = 256;   // proposed slots a shard, a power of two
   std::size_t in_flight = 256;  // packets under way in all, at least 1: what receive buffers hold
+  bool segmentation = false;    // the host can send several datagrams as one packet
   // How long a chunk of an operation that takes partial results may wait for ranks, in whole ms up
   // to 65,535; 0: for all of them. Same on all ranks.
   Time straggler_deadline = 0;
@@ -79,6 +80,9 @@ struct StreamConfig {
 struct Outgoing {
   proto::Endpoint to;
   std::span<const std::byte> datagram;
+  // It may leave in one large packet with what is sent before and after it, which is cut into these
+  // datagrams on its way (UDP segmentation offload).
+  bool segmentable = false;
 };
 
 /// An all-reduce. `in` and `out` hold operation.length values of operation.type, may be equal but
@@ -120,6 +124,15 @@ struct Failure {
   std::optional<proto::AbortBody> mismatch{};  // who submitted what, where the ranks disagree
 };
 
+/// Whether datagrams may leave as one packet that is cut up on its way. Of several, the greatest
+/// tells most.
+enum class Segmentation : std::uint8_t {
+  kOff,         // this host cannot, or must not
+  kProbing,     // an aggregator is being asked that way
+  kNotCarried,  // and has not answered, or later ones were lost: they arrive whole or not at all
+  kCarried,     // and has answered
+};
+
 struct StreamStats {
   std::uint64_t data_packets = 0;  // DATA sent, with retransmissions
   std::uint64_t retransmissions = 0;
@@ -136,6 +149,7 @@ struct StreamStats {
   std::uint16_t window = 0;             // agreed slots, the least of the shards'
   std::uint16_t shards = 0;             // of the whole pool
   std::uint64_t members = 0;            // of the job: a digest of all ranks' instances
+  Segmentation segmentation = Segmentation::kOff;  // on the way to any aggregator
 };
 
 class Stream {

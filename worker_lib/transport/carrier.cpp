@@ -30,6 +30,7 @@ Carrier make_udp(const WorkerConfig& config) {
   carrier.receive_buffer_bytes =
       udp->reserve_buffers(config.receive_buffer_bytes != 0 ? config.receive_buffer_bytes
                                                             : buffer_for(window, datagram));
+  carrier.segmentation = udp->segments();
   carrier.in_flight = packets_that_fit(carrier.receive_buffer_bytes, datagram);
   carrier.transport = std::move(udp);
   return carrier;

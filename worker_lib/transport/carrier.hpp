@@ -18,6 +18,7 @@ struct Carrier {
   std::size_t mtu = 0;        // bytes of IPv4 packets towards the aggregators
   std::size_t in_flight = 0;  // packets under way that it surely keeps
   std::size_t receive_buffer_bytes = 0;
+  bool segmentation = false;  // several datagrams can leave as one packet
 };
 
 /// `identity` is random. Throws Error.

@@ -4,6 +4,7 @@
 #include "worker_lib/transport/udp.hpp"
 
 #include <linux/sock_diag.h>
+#include <netinet/udp.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -43,9 +44,19 @@ std::uint64_t dropped(int socket) {
   return values[SK_MEMINFO_DROPS];
 }
 
+/// Errors of a packet that was to be cut up which say that the device or the route cannot have it
+/// so, or the kernel not at all.
+bool refuses_segmentation(int error) {
+  return error == EIO || error == EINVAL || error == EMSGSIZE || error == ENOPROTOOPT ||
+         error == EOPNOTSUPP;
+}
+
 }  // namespace
 
-UdpTransport::UdpTransport(const UdpConfig& config) : multicast_(config.multicast) {
+UdpTransport::UdpTransport(const UdpConfig& config)
+    : multicast_(config.multicast),
+      gso_(config.gso),
+      receive_batch_(config.gso ? Merging::kOn : Merging::kOff) {
   for (const proto::Endpoint& aggregator : config.aggregators) {
     const Route route = find_route(aggregator, config.local);
     mtu_ = std::min(mtu_, route.mtu);
@@ -67,11 +78,14 @@ UdpTransport::UdpTransport(const UdpConfig& config) : multicast_(config.multicas
   // Where the kernel allows no more, queues on the way drop packets instead of marking them.
   set_option(socket.get(), IPPROTO_IP, IP_TOS, net::kEcnCapable);
   bind_local(socket.get(), config.local);
+  // 0 changes nothing, and a kernel that does not know the option says so.
+  segments_ = gso_ && set_option(socket.get(), SOL_UDP, UDP_SEGMENT, 0);
   add_socket(std::move(socket));
 }
 
 void UdpTransport::add_socket(FileDescriptor socket) {
   set_option(socket.get(), IPPROTO_IP, IP_RECVTOS, 1);
+  if (gso_) set_option(socket.get(), SOL_UDP, UDP_GRO, 1);  // older kernels give single datagrams
   polled_.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
   sockets_.push_back(std::move(socket));
 }
@@ -123,29 +137,57 @@ bool UdpTransport::join_on_interfaces(int socket, const proto::Endpoint& group) 
 void UdpTransport::send(std::span<const Outgoing> datagrams) {
   while (!datagrams.empty()) {
     const std::size_t count = std::min(datagrams.size(), kBatch);
-    std::span<mmsghdr> messages = send_batch_.prepare(datagrams.first(count));
-    while (!messages.empty()) messages = messages.subspan(send_some(messages));
+    send_batch(datagrams.first(count));
     datagrams = datagrams.subspan(count);
   }
 }
 
-/// Returns how many of `messages` are done with: at least 1, sent or counted as failed.
+void UdpTransport::send_batch(std::span<const Outgoing> datagrams) {
+  const bool segments = segments_;
+  std::span<mmsghdr> messages = send_batch_.prepare(datagrams, segments);
+  std::size_t done = 0;
+  while (!messages.empty()) {
+    const std::size_t count = send_some(messages);
+    for (const mmsghdr& message : messages.first(count)) done += message.msg_hdr.msg_iovlen;
+    messages = messages.subspan(count);
+    // What the kernel would not cut up goes out as it is.
+    if (segments && !segments_) return send_batch(datagrams.subspan(done));
+  }
+}
+
+/// Returns how many of `messages` are done with, sent or counted as failed: 0 when the kernel has
+/// turned out not to segment, and else at least 1.
 std::size_t UdpTransport::send_some(std::span<mmsghdr> messages) {
   for (;;) {
     const int sent = ::sendmmsg(unicast(), messages.data(), static_cast<unsigned>(messages.size()),
                                 MSG_DONTWAIT);
-    if (sent > 0) return static_cast<std::size_t>(sent);
+    if (sent > 0) {
+      count_segmented(messages.first(static_cast<std::size_t>(sent)));
+      return static_cast<std::size_t>(sent);
+    }
     if (errno == EINTR) continue;
     if (errno == EAGAIN) {
       if (wait_writable()) continue;
-      send_failures_ += messages.size();
+      for (const mmsghdr& message : messages) send_failures_ += message.msg_hdr.msg_iovlen;
       return messages.size();
+    }
+    const std::size_t datagrams = messages.front().msg_hdr.msg_iovlen;
+    if (datagrams > 1 && refuses_segmentation(errno)) {
+      segmentation_error_ = errno;
+      segments_ = false;
+      return 0;
     }
     // EMSGSIZE is a probe's answer, ECONNREFUSED and ENOBUFS are worth another try later; all
     // others may pass too. The stream sends again what matters, and its deadlines end the rest.
-    ++send_failures_;
+    send_failures_ += datagrams;
     if (errno != EMSGSIZE && errno != ECONNREFUSED) last_send_error_ = errno;
     return 1;
+  }
+}
+
+void UdpTransport::count_segmented(std::span<const mmsghdr> messages) {
+  for (const mmsghdr& message : messages) {
+    if (message.msg_hdr.msg_iovlen > 1) segmented_ += message.msg_hdr.msg_iovlen;
   }
 }
 
@@ -159,7 +201,7 @@ std::span<const Incoming> UdpTransport::receive() {
   // The unicast socket first: a group's first packets make sense only after WELCOME.
   while (next_socket_ < sockets_.size()) {
     const std::span<const Incoming> batch = receive_batch_.receive(sockets_[next_socket_].get());
-    if (batch.size() < kBatch) ++next_socket_;  // drained: not worth a call that says so
+    if (receive_batch_.drained()) ++next_socket_;  // not worth a call that says so
     if (!batch.empty()) return batch;
   }
   next_socket_ = 0;
@@ -183,7 +225,11 @@ void UdpTransport::wake() {
 }
 
 TransportStats UdpTransport::stats() const {
-  TransportStats stats{.send_failures = send_failures_, .last_send_error = last_send_error_};
+  TransportStats stats{.send_failures = send_failures_,
+                       .last_send_error = last_send_error_,
+                       .segmented = segmented_,
+                       .merged = receive_batch_.merged(),
+                       .segmentation_error = segmentation_error_};
   for (const FileDescriptor& socket : sockets_) stats.kernel_drops += dropped(socket.get());
   return stats;
 }

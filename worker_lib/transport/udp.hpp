@@ -24,6 +24,7 @@ struct UdpConfig {
   std::vector<proto::Endpoint> aggregators;
   Local local;
   bool multicast = true;  // false: join() declines
+  bool gso = true;        // segmentation offload (GSO) and its counterpart (GRO), if the kernel can
 };
 
 class UdpTransport final : public Transport {
@@ -33,6 +34,9 @@ class UdpTransport final : public Transport {
 
   /// Bytes of IPv4 packets that leave towards every aggregator without fragmentation.
   [[nodiscard]] std::size_t mtu() const { return mtu_; }
+
+  /// Datagrams that may leave in one packet do so.
+  [[nodiscard]] bool segments() const { return segments_; }
 
   /// Asks for receive buffers of `bytes`, send buffers alike, for this and later sockets, and
   /// returns what the kernel granted, as getsockopt(SO_RCVBUF) counts. Throws Error.
@@ -49,10 +53,14 @@ class UdpTransport final : public Transport {
   [[nodiscard]] int unicast() const { return sockets_.front().get(); }
   bool join_on_interfaces(int socket, const proto::Endpoint& group) const;
   void add_socket(FileDescriptor socket);
+  void send_batch(std::span<const Outgoing> datagrams);
   std::size_t send_some(std::span<mmsghdr> messages);
+  void count_segmented(std::span<const mmsghdr> messages);
   bool wait_writable();
 
   bool multicast_;
+  bool gso_;
+  bool segments_ = false;
   std::size_t mtu_ = SIZE_MAX;
   std::vector<int> interfaces_;  // that lead to aggregators, each once
   int buffer_request_ = 0;
@@ -64,6 +72,8 @@ class UdpTransport final : public Transport {
   SendBatch send_batch_;
   std::uint64_t send_failures_ = 0;
   int last_send_error_ = 0;
+  std::uint64_t segmented_ = 0;
+  int segmentation_error_ = 0;
 };
 
 }  // namespace natagg::worker
