@@ -96,10 +96,11 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
       ("heartbeat", with_default(raw.heartbeat, worker.heartbeat),
        "between signs of life of an idle rank")  //
       ("io-threads", with_default(worker.io_threads),
-       "that divide the pool's shards among them")                                          //
-      ("local", po::value(&worker.local)->value_name("address|interface"), "to send from")  //
-      ("loss-seed", with_default(worker.loss_seed), "of injected losses")                   //
-      ("no-multicast", po::bool_switch(), "receive every result by unicast")                //
+       "that divide the pool's shards among them")                                               //
+      ("local", po::value(&worker.local)->value_name("address|interface"), "to send from")       //
+      ("loss-seed", with_default(worker.loss_seed), "of injected losses")                        //
+      ("no-gso", po::bool_switch(), "send and receive every packet by itself (no GSO, no GRO)")  //
+      ("no-multicast", po::bool_switch(), "receive every result by unicast")                     //
       ("operation-timeout", with_default(raw.operation_timeout, worker.operation_timeout),
        "from submission to result")  //
       ("receive-buffer", with_default(worker.receive_buffer_bytes),
@@ -140,6 +141,7 @@ void apply(const Raw& raw, const po::variables_map& given, AllreduceOptions& opt
   worker.heartbeat = decltype(worker.heartbeat)(raw.heartbeat);
   worker.busy_poll = decltype(worker.busy_poll)(raw.busy_poll);
   worker.aggregator_timeout = decltype(worker.aggregator_timeout)(raw.aggregator_timeout);
+  worker.gso = !given["no-gso"].as<bool>();
   worker.multicast = !given["no-multicast"].as<bool>();
   worker.straggler_deadline = decltype(worker.straggler_deadline)(raw.straggler_deadline);
   options.average = given["average"].as<bool>();

@@ -45,6 +45,9 @@ void add_statistics(JsonObject& json, const natagg_statistics& s) {
   json.add("shards", std::uint64_t{s.shards});
   json.add("multicast_groups", std::uint64_t{s.multicast_groups});
   json.add("io_threads", std::uint64_t{s.io_threads});
+  json.add("gso", std::string(natagg_gso_string(s.gso)));
+  json.add("gso_packets", s.gso_packets);
+  json.add("gro_packets", s.gro_packets);
 }
 
 /// Each after `before`.
@@ -75,7 +78,8 @@ std::string to_text(const AllreduceOptions& options, const AllreduceSummary& sum
        << summary.outcome.operations << (options.average ? " averages of " : " sums of ")
        << summary.count << ' ' << type_name(options.type) << " in " << std::setprecision(4)
        << summary.outcome.seconds << " s, sent " << statistics.bytes_sent << " B, received "
-       << statistics.bytes_received << " B, " << statistics.retransmissions << " retransmissions, ";
+       << statistics.bytes_received << " B, " << statistics.retransmissions << " retransmissions, "
+       << "GSO " << natagg_gso_string(statistics.gso) << ", ";
   if (options.worker.straggler_deadline.count() != 0) {
     const natagg_partial& partial = summary.outcome.partial;
     text << partial.partial_chunks << " of " << partial.chunks << " chunks partial, ";

@@ -21,6 +21,7 @@
 
 using natagg::proto::DataType;
 using natagg::worker::Error;
+using natagg::worker::Segmentation;
 
 struct natagg_worker {
   explicit natagg_worker(const natagg::worker::WorkerConfig& config) : impl(config) {}
@@ -171,6 +172,16 @@ void explain_process(const natagg_worker& worker, char* buffer, std::size_t size
       [](const char*) {}));
 }
 
+natagg_gso gso_of(const natagg::worker::WorkerStats& stats) {
+  if (stats.transport.segmentation_error != 0) return NATAGG_GSO_REFUSED;
+  switch (stats.stream.segmentation) {
+    case Segmentation::kProbing: return NATAGG_GSO_PROBING;
+    case Segmentation::kNotCarried: return NATAGG_GSO_NOT_CARRIED;
+    case Segmentation::kCarried: return NATAGG_GSO_ON;
+    default: return NATAGG_GSO_OFF;
+  }
+}
+
 natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
   natagg_statistics out{};
   out.size = sizeof out;
@@ -199,6 +210,9 @@ natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
   out.shards = stats.stream.shards;
   out.multicast_groups = static_cast<std::uint32_t>(stats.groups);
   out.io_threads = static_cast<std::uint32_t>(stats.io_threads);
+  out.gso = gso_of(stats);
+  out.gso_packets = stats.transport.segmented;
+  out.gro_packets = stats.transport.merged;
   return out;
 }
 
@@ -329,6 +343,18 @@ natagg_status natagg_get_partial(natagg_worker* worker, natagg_request request,
     std::memcpy(partial, &all, partial->size);
     return NATAGG_OK;
   });
+}
+
+const char* natagg_gso_string(natagg_gso gso) {
+  switch (gso) {
+    case NATAGG_GSO_OFF: return "off";
+    case NATAGG_GSO_PROBING: return "probing";
+    case NATAGG_GSO_NOT_CARRIED: return "not carried by the path";
+    case NATAGG_GSO_REFUSED: return "refused by the kernel";
+    case NATAGG_GSO_ON: return "on";
+    case NATAGG_GSO_32_BITS: break;
+  }
+  return "unknown";
 }
 
 const char* natagg_status_string(natagg_status status) {

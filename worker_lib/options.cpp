@@ -188,6 +188,7 @@ natagg_options default_options() {
       static_cast<std::uint32_t>(stream.aggregator_timeout / kMillisecond);
   options.multicast = 1;
   options.io_threads = 1;
+  options.gso = 1;
   return options;
 }
 
@@ -197,6 +198,7 @@ WorkerConfig make_config(const natagg_options& options) {
   config.udp.aggregators = config.stream.aggregators;
   config.udp.local = parse_local(options.local == nullptr ? "" : options.local);
   config.udp.multicast = options.multicast != 0;
+  config.udp.gso = options.gso != 0;
   check_range<std::uint32_t>("busy_poll_us", options.busy_poll_us, 0, kMostBusyPoll_us);
   config.busy_poll = Time{options.busy_poll_us} * kMicrosecond;
   set_transport(options, config);

@@ -59,6 +59,8 @@ int main(void) {
   expect(strcmp(natagg_version(), EXPECTED_VERSION) == 0, "version");
   expect(strcmp(natagg_status_string(NATAGG_TIMED_OUT), "timed out") == 0, "status_string");
   expect(natagg_status_string((natagg_status)-1000) != NULL, "status_string of none");
+  expect(strcmp(natagg_gso_string(NATAGG_GSO_ON), "on") == 0, "gso_string");
+  expect(natagg_gso_string((natagg_gso)1000) != NULL, "gso_string of none");
   null_workers_are_refused();
   options_carry_their_size();
   return failures == 0 ? 0 : 1;

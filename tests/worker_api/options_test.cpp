@@ -176,6 +176,7 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(cpp.eal, "");
   EXPECT_EQ(c.busy_poll_us, cpp.busy_poll.count());
   EXPECT_EQ(c.io_threads, cpp.io_threads);
+  EXPECT_EQ(c.gso != 0, cpp.gso);
   EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
   EXPECT_EQ(c.straggler_deadline_ms, 0U);
   EXPECT_EQ(c.quorum, cpp.quorum);
@@ -329,6 +330,16 @@ TEST(OptionEffects, MulticastCanBeTurnedOff) {
   EXPECT_EQ(on.statistics.multicast_results, on.statistics.result_packets);
   EXPECT_EQ(off.statistics.multicast_groups, 0U);
   EXPECT_EQ(off.statistics.multicast_results, 0U);
+}
+
+TEST(OptionEffects, SegmentationOffloadCanBeTurnedOffAndChangesNoBits) {
+  const Seen on = reduce_between_two({});
+  const Seen off = reduce_between_two({.gso = false});
+  EXPECT_EQ(on.bits, off.bits);
+  EXPECT_STREQ(natagg_gso_string(on.statistics.gso), "on");
+  EXPECT_GE(on.statistics.gso_packets, 2U + 2U);  // the probes, and two chunks at least
+  EXPECT_STREQ(natagg_gso_string(off.statistics.gso), "off");
+  EXPECT_EQ(off.statistics.gso_packets, 0U);
 }
 
 TEST(OptionEffects, JobRankAndWorldDecideWhoMeetsWhom) {

@@ -199,7 +199,23 @@ typedef struct natagg_options {
    * at most one for each shard. Ranks may differ. Over `udp` alone; each has a socket, and buffers,
    * of its own. [1] */
   uint32_t io_threads;
+
+  /* With udp, nonzero: packets to one aggregator leave the kernel's stack together (UDP
+   * segmentation offload, GSO) where kernel and device can and the path to that aggregator has
+   * been found to carry it, and those that come together are received so (GRO). 0: never. `gso` in
+   * natagg_statistics says what came of it. [1] */
+  int32_t gso;
 } natagg_options;
+
+/* Whether packets leave together, by UDP segmentation offload. */
+typedef enum natagg_gso {
+  NATAGG_GSO_OFF = 0,          /* by the option, the transport or an older kernel */
+  NATAGG_GSO_PROBING = 1,      /* aggregators are being asked with packets that left so */
+  NATAGG_GSO_NOT_CARRIED = 2,  /* no such packet was answered, or later ones were lost */
+  NATAGG_GSO_REFUSED = 3,      /* the kernel said that it cannot, for this device or route */
+  NATAGG_GSO_ON = 4,           /* in use, on the way to one aggregator at least */
+  NATAGG_GSO_32_BITS = 0x7FFFFFFF
+} natagg_gso;
 
 /* What a worker has done. Counts are since natagg_connect(). */
 typedef struct natagg_statistics {
@@ -229,6 +245,9 @@ typedef struct natagg_statistics {
   uint32_t shards;              /* of the whole pool */
   uint32_t multicast_groups;    /* listened to */
   uint32_t io_threads;
+  natagg_gso gso;               /* whether packets leave together; see natagg_gso */
+  uint64_t gso_packets;         /* sent, in one piece with others as far as this host's device */
+  uint64_t gro_packets;         /* received, in one piece with others */
 } natagg_statistics;
 
 /* Which ranks the results of an operation are without. */
@@ -320,6 +339,9 @@ NATAGG_API natagg_status natagg_get_statistics(natagg_worker* worker,
  * library's. */
 NATAGG_API natagg_status natagg_get_partial(natagg_worker* worker, natagg_request request,
                                             natagg_partial* partial);
+
+/* A few words for `gso`, such as "on"; never NULL. */
+NATAGG_API const char* natagg_gso_string(natagg_gso gso);
 
 /* A few words for `status`, such as "timed out"; never NULL. */
 NATAGG_API const char* natagg_status_string(natagg_status status);

@@ -79,6 +79,7 @@ struct Options {
   std::string eal = {};
   std::chrono::duration<std::uint32_t, std::micro> busy_poll{0};
   std::uint32_t io_threads = 1;
+  bool gso = true;
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -215,6 +216,7 @@ inline Worker::Worker(const Options& options) {
   c.eal = options.eal.c_str();
   c.busy_poll_us = options.busy_poll.count();
   c.io_threads = options.io_threads;
+  c.gso = options.gso ? 1 : 0;
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
