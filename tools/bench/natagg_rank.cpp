@@ -79,6 +79,8 @@ class NataggReducer : public Reducer {
     json.add("multicast_results", s.multicast_results);
     json.add("kernel_drops", s.kernel_drops);
     json.add("send_failures", s.send_failures);
+    json.add("gso_packets", s.gso_packets);
+    json.add("gro_packets", s.gro_packets);
     json.add("values_per_packet", s.values_per_packet);
     json.add("frame_bytes",
              kEthernetBytes + proto::kIpUdpBytes + sizeof(proto::Header) + s.values_per_packet);
@@ -150,12 +152,14 @@ int main(int argc, char** argv) {
   natagg::Options worker{.seed = 1};
   worker.connect_timeout = std::chrono::seconds(30);
   worker.operation_timeout = std::chrono::seconds(300);
+  bool no_gso = false;
   bool no_multicast = false;
   std::uint32_t busy_poll = 0;
   po::options_description own("natagg");
   own.add_options()  //
       ("aggregators", po::value(&worker.aggregators)->required(), "the pool")(
           "busy-poll", po::value(&busy_poll), "us to look for packets before sleeping")(
+          "no-gso", po::bool_switch(&no_gso), "send and receive every packet by itself")(
           "no-multicast", po::bool_switch(&no_multicast), "receive every result by unicast")(
           "rank", po::value(&worker.rank)->required(), "of this process")(
           "transport", po::value(&worker.transport), "udp or memif:path,id=n")(
@@ -165,6 +169,7 @@ int main(int argc, char** argv) {
           "chunks under way per shard")("world", po::value(&worker.world)->required(),
                                         "number of ranks");
   return natagg::bench::run_rank(argc, argv, own, [&](const natagg::bench::RankOptions&) {
+    worker.gso = !no_gso;
     worker.multicast = !no_multicast;
     worker.busy_poll = decltype(worker.busy_poll)(busy_poll);
     return std::make_unique<natagg::bench::NataggReducer>(worker);
