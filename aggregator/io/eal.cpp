@@ -7,11 +7,13 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdlib>
 #include <stdexcept>
 
 #include "aggregator/io/eal_log.hpp"
+#include "aggregator/io/memif_sockets.hpp"
 
 namespace natagg::aggregator::io {
 namespace {
@@ -33,6 +35,11 @@ Eal::Eal(const std::string& program, const std::vector<std::string>& arguments,
     throw std::runtime_error(
         "the aggregator runs as a primary process only: leave out --proc-type, and give each "
         "daemon of this host a --file-prefix of its own");
+  }
+  for (const std::string& socket : memif_server_sockets(arguments)) {
+    if (remove_stale_socket(socket)) {
+      spdlog::info("{}: removed, a daemon that was killed left it", socket);
+    }
   }
   words_.push_back(program);
   words_.insert(words_.end(), arguments.begin(), arguments.end());

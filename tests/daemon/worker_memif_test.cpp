@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,17 +24,19 @@ class WorkersOnMemif : public ::testing::Test {
  protected:
   static constexpr unsigned kWorkers = 3;
 
-  void start_daemon(const std::string& lcores = "0") {
+  [[nodiscard]] std::unique_ptr<DaemonProcess> launch_daemon(const std::string& lcores = "0") {
     ++daemons_;
-    // What a killed daemon leaves.
-    std::filesystem::remove(socket_);
     std::vector<std::string> arguments = isolated_eal(device(0), lcores);
     for (unsigned id = 1; id < kWorkers; ++id) {
       arguments.insert(arguments.end(), {"--vdev", device(id)});
     }
     arguments.insert(arguments.end(), {"--", "--address=10.0.0.1", "--idle=polite"});
-    daemon_ = std::make_unique<DaemonProcess>(arguments,
-                                              directory_.file("daemon" + std::to_string(daemons_)));
+    return std::make_unique<DaemonProcess>(arguments,
+                                           directory_.file("daemon" + std::to_string(daemons_)));
+  }
+
+  void start_daemon(const std::string& lcores = "0") {
+    daemon_ = launch_daemon(lcores);
     ASSERT_TRUE(daemon_->logged("ready:")) << daemon_->log();
   }
 
@@ -165,6 +166,16 @@ TEST_F(WorkersOnMemif, GoOnWithTheSameBitsWhenTheDaemonIsKilledAndStartedAnew) {
   daemon_->signal(SIGKILL);
   daemon_->wait();
   start_daemon();
+  expect_success();
+  stop_daemon();
+}
+
+TEST_F(WorkersOnMemif, KeepTheirDaemonWhenAnotherIsStartedOnItsSocket) {
+  start_daemon();
+  const std::unique_ptr<DaemonProcess> other = launch_daemon();
+  EXPECT_EQ(other->wait(), 1);
+  EXPECT_NE(other->log().find("Address already in use"), std::string::npos) << other->log();
+  start_workers({"--count=10000", "--check"});
   expect_success();
   stop_daemon();
 }

@@ -3,6 +3,7 @@
 
 #include "worker_lib/transport/memif_link.hpp"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -48,6 +49,14 @@ Link::Link(Address address) : address_(std::move(address)) {
     throw Error(NATAGG_INVALID_ARGUMENT, "transport: the path \"" + address_.path +
                                              "\" is longer than a socket's path may be");
   }
+}
+
+/// A server on DPDK 22.11 panics when a client is gone before it has been greeted.
+Link::~Link() {
+  constexpr int kPatienceMs = 200;
+  if (control_.get() < 0 || said_ != 0) return;
+  pollfd greeted{.fd = control_.get(), .events = POLLIN, .revents = 0};
+  ::poll(&greeted, 1, kPatienceMs);
 }
 
 void Link::advance(Time now) {

@@ -25,6 +25,9 @@ class Link {
  public:
   /// Throws Error when the path is too long for a socket's.
   explicit Link(Address address);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
 
   /// Connects, if the last attempt is some time ago, and handles what the server says. Blocks at no
   /// time. Throws Error for want of memory.
