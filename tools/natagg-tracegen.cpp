@@ -30,7 +30,6 @@ struct TracegenOptions {
   std::uint16_t world = 2;
   std::size_t count = 100'000;
   std::uint64_t data_seed = 1;
-  std::size_t repeat = 1;
 };
 
 template <typename T>
@@ -59,7 +58,7 @@ std::optional<TracegenOptions> parse(int argc, const char* const* argv) {
       ("network-seed", with_default(network.seed), "of losses, copies and reordering")     //
       ("output", po::value(&options.output)->required()->value_name("file"), "the trace")  //
       ("reordering", with_default(network.reordering), "probability of being overtaken")   //
-      ("repeat", with_default(options.repeat), "operations in all")                        //
+      ("repeat", with_default(trace.operations), "operations in all")                      //
       ("rounding", with_default(options.rounding), "stochastic or nearest")                //
       ("seed", with_default(trace.seed), "of the jobs' randomness")                        //
       ("shards", with_default(trace.shards), "of the aggregator")                          //
@@ -85,7 +84,7 @@ std::optional<TracegenOptions> parse(int argc, const char* const* argv) {
     throw po::error("--type is float32, float64, float16 or bfloat16");
   }
   if (!options.inputs.empty()) options.world = static_cast<std::uint16_t>(options.inputs.size());
-  if (options.world == 0 || options.repeat == 0 || trace.jobs == 0) {
+  if (options.world == 0 || trace.operations == 0 || trace.jobs == 0) {
     throw po::error("--world, --repeat and --jobs are at least 1");
   }
   return options;
@@ -102,7 +101,7 @@ std::vector<Tensor> load(const TracegenOptions& options) {
 }
 
 void run(TracegenOptions& options) {
-  options.trace.inputs.assign(options.repeat, load(options));
+  options.trace.inputs = load(options);
   const GeneratedTrace trace = generate_trace(options.trace, options.output);
   std::cout << options.output << ": " << trace.packets << " packets in " << trace.seconds << " s, "
             << trace.retransmissions << " retransmissions\n";

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "support/loopback_aggregator.hpp"
 #include "tools/reference.hpp"
@@ -24,11 +26,10 @@ using testing::Record;
 
 TraceJobOptions job(std::uint32_t world, std::size_t count, std::size_t operations = 1) {
   TraceJobOptions options;
-  std::vector<Tensor> inputs;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    inputs.push_back(generate_tensor(DataType::kFloat32, 1, rank, count));
+    options.inputs.push_back(generate_tensor(DataType::kFloat32, 1, rank, count));
   }
-  options.inputs.assign(operations, inputs);
+  options.operations = operations;
   return options;
 }
 
@@ -120,7 +121,7 @@ TEST_F(Replay, OfEveryLayoutHasNothingWrong) {
 TEST_F(Replay, OfEveryTypeAndRoundingHasNothingWrong) {
   for (const DataType type : {DataType::kFloat64, DataType::kFloat16, DataType::kBfloat16}) {
     TraceJobOptions options;
-    options.inputs = {{generate_tensor(type, 1, 0, 5000), generate_tensor(type, 1, 1, 5000)}};
+    options.inputs = {generate_tensor(type, 1, 0, 5000), generate_tensor(type, 1, 1, 5000)};
     options.rounding = proto::Rounding::kNearest;
     options.shift = 5;
     options.reduction = proto::Reduction::kAverage;
@@ -131,13 +132,18 @@ TEST_F(Replay, OfEveryTypeAndRoundingHasNothingWrong) {
 
 TEST(Generator, ReducesToTheDefinitionsBits) {
   const testing::TemporaryPath path("generator.pcap");
-  const TraceJobOptions options = faulty(job(3, 20'000, 2));
-  const GeneratedTrace trace = generate_trace(options, path.string());
-  for (std::uint32_t operation = 0; operation < 2; ++operation) {
-    const Tensor expected = reference_allreduce(options.inputs[operation],
-                                                {.seed = options.seed, .operation = operation});
-    for (const Tensor& output : trace.outputs[operation]) EXPECT_EQ(output, expected);
-  }
+  TraceJobOptions options = faulty(job(3, 20'000, 5));
+  options.jobs = 2;
+  std::multiset<std::pair<std::size_t, std::uint16_t>> seen;
+  options.on_result = [&](std::size_t operation, std::uint16_t rank, const Tensor& result) {
+    seen.emplace(operation, rank);
+    EXPECT_EQ(result, reference_allreduce(options.inputs,
+                                          {.seed = options.seed,
+                                           .operation = static_cast<std::uint32_t>(operation)}));
+  };
+  generate_trace(options, path.string());
+  EXPECT_EQ(seen.size(), 5U * 3U);
+  EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), seen.size());
 }
 
 TEST(Generator, MakesTheSameTraceFromTheSameSeeds) {
@@ -253,20 +259,37 @@ TEST_F(Replay, SaysThatAnswersAreMissingWhereTheTraceHasAHole) {
 }
 
 TEST_F(Replay, RefusesATraceThatBeginsTooLate) {
-  CaptureFile file = generate(job(3, 5000));
-  CaptureFile without_rank_1 = file;
-  const auto is_join = [](const Record& record, int rank) {
-    const proto::Header header = header_of(record);
-    return header.type == Type::kJoin && (rank < 0 || header.rank.value() == rank);
+  const CaptureFile file = generate(job(3, 5000));
+  const auto without_joins = [&](const std::set<int>& ranks) {
+    CaptureFile rest = file;
+    std::erase_if(rest.records, [&](const Record& record) {
+      const proto::Header header = header_of(record);
+      return header.type == Type::kJoin && ranks.contains(header.rank.value());
+    });
+    write(rest);
+    return refusal();
   };
-  std::erase_if(without_rank_1.records, [&](const Record& r) { return is_join(r, 1); });
-  write(without_rank_1);
-  expect_contains(refusal(), "of which rank 1's JOIN is not in the trace");
-  std::erase_if(file.records, [&](const Record& r) { return is_join(r, -1); });
-  write(file);
-  expect_contains(refusal(), "no JOIN of that session is in the trace");
+  expect_contains(without_joins({1}), " of 3 ranks, and no JOIN of rank 1 is in the trace");
+  expect_contains(without_joins({0, 2}), "no JOIN of ranks 0 and 2 is in the trace");
+  expect_contains(without_joins({0, 1, 2}), "no JOIN is before it in the trace");
   write({});
   expect_contains(refusal(), "has no natagg packet");
+}
+
+TEST_F(Replay, SaysOfAPacketWithADamagedJobThatItsJobDoesNotJoin) {
+  TraceJobOptions options = job(2, 5000);
+  options.jobs = 2;
+  CaptureFile file = generate(options);
+  const auto data = std::ranges::find_if(
+      file.records, [](const Record& record) { return header_of(record).type == Type::kData; });
+  proto::Header header = header_of(*data);
+  header.job = proto::Be32{0x0100'0000};
+  std::memcpy(&data->bytes[testing::kPayloadAt], &header, sizeof(header));
+  write(file);
+  const std::string text = refusal();
+  expect_contains(text, "packet " + std::to_string(data - file.records.begin() + 1) +
+                            " is DATA of job 16777216 epoch ");
+  expect_contains(text, "the ranks of no job but 0, 1 join: its job number is damaged, or");
 }
 
 TEST_F(Replay, SaysWhichLiveAnswersAreWrong) {

@@ -25,10 +25,22 @@ constexpr std::uint32_t kAggregatorAddress = 0x0A00'0001;  // 10.0.0.1
 constexpr std::uint32_t kWorkerNet = 0x0A01'0000;          // 10.1.0.0
 constexpr std::uint16_t kFirstWorkerPort = 40'000;
 
+/// Operations under way in a worker: with the next one there, the window does not run empty when
+/// one ends.
+constexpr std::size_t kUnderWay = 2;
+
 struct TraceWorker {
+  struct Result {
+    Tensor values;
+    bool awaited = false;
+  };
+
   worker::Stream stream;
   proto::Endpoint self;
-  std::vector<Tensor> outputs;
+  std::uint16_t job = 0;
+  std::uint16_t rank = 0;
+  std::array<Result, kUnderWay> results;  // operation i's is at i % kUnderWay
+  std::size_t submitted = 0;
   std::size_t ended = 0;
   bool closing = false;
 };
@@ -60,18 +72,12 @@ class TraceGenerator {
     for (const TraceWorker& worker : workers_) {
       trace_.retransmissions += worker.stream.stats().retransmissions;
     }
-    trace_.outputs.resize(options_.inputs.size());
-    for (std::size_t operation = 0; operation < options_.inputs.size(); ++operation) {
-      for (std::uint16_t rank = 0; rank < world(); ++rank) {
-        trace_.outputs[operation].push_back(workers_[rank].outputs[operation]);
-      }
-    }
-    return std::move(trace_);
+    return trace_;
   }
 
  private:
   [[nodiscard]] std::uint16_t world() const {
-    return static_cast<std::uint16_t>(options_.inputs.front().size());
+    return static_cast<std::uint16_t>(options_.inputs.size());
   }
 
   void add_shards() {
@@ -103,17 +109,24 @@ class TraceGenerator {
         TraceWorker{.stream = worker::Stream(config, now_),
                     .self = {kWorkerNet + number,
                              static_cast<std::uint16_t>(kFirstWorkerPort + number % 20'000)},
-                    .outputs = {}});
-    for (const std::vector<Tensor>& inputs : options_.inputs) {
-      worker.outputs.emplace_back(inputs[rank].type(), inputs[rank].size());
-    }
-    for (std::size_t i = 0; i < worker.outputs.size(); ++i) {
-      const Tensor& input = options_.inputs[i][rank];
+                    .job = job,
+                    .rank = rank,
+                    .results = {}});
+    submit(worker);
+  }
+
+  void submit(TraceWorker& worker) {
+    const Tensor& input = options_.inputs[worker.rank];
+    for (; worker.submitted < options_.operations; ++worker.submitted) {
+      TraceWorker::Result& result = worker.results[worker.submitted % kUnderWay];
+      if (result.awaited) return;
+      if (worker.submitted < kUnderWay) result.values = Tensor(input.type(), input.size());
+      result.awaited = true;
       static_cast<void>(worker.stream.submit({.operation = {.length = input.size(),
                                                             .type = input.type(),
                                                             .reduction = options_.reduction},
                                               .in = input.bytes().data(),
-                                              .out = worker.outputs[i].bytes().data()}));
+                                              .out = result.values.bytes().data()}));
     }
   }
 
@@ -154,7 +167,7 @@ class TraceGenerator {
 
   void run(TraceWorker& worker) {
     collect(worker);
-    if (worker.ended == options_.inputs.size() && !worker.closing) {
+    if (worker.ended == options_.operations && !worker.closing) {
       worker.closing = true;
       worker.stream.close(now_);
     }
@@ -173,9 +186,15 @@ class TraceGenerator {
       if (completion->status != NATAGG_OK) {
         throw std::runtime_error("an operation fails: " + worker.stream.failure().message);
       }
+      TraceWorker::Result& result = worker.results[completion->id % kUnderWay];
+      if (worker.job == 0 && options_.on_result) {
+        options_.on_result(completion->id, worker.rank, result.values);
+      }
+      result.awaited = false;
       ++worker.ended;
       last_progress_ = now_;
     }
+    submit(worker);
   }
 
   void send(std::size_t shard, std::span<const aggregator::Outgoing> outgoing) {
@@ -214,7 +233,7 @@ class TraceGenerator {
 }  // namespace
 
 GeneratedTrace generate_trace(const TraceJobOptions& options, const std::string& path) {
-  if (options.inputs.empty() || options.inputs.front().empty()) {
+  if (options.inputs.empty() || options.operations == 0) {
     throw std::invalid_argument("there is nothing to reduce");
   }
   return TraceGenerator(options, path).run();

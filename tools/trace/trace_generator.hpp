@@ -5,7 +5,9 @@
 // machines on a virtual network, recorded at the aggregator's port of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,9 @@
 namespace natagg::tools {
 
 struct TraceJobOptions {
-  std::vector<std::vector<Tensor>> inputs;  // by operation and rank; all ranks' alike in length
-  std::uint16_t jobs = 1;                   // that do the same at the same time
+  std::vector<Tensor> inputs;  // of every operation, by rank; all alike in length
+  std::size_t operations = 1;
+  std::uint16_t jobs = 1;  // that do the same at the same time
   std::uint16_t shards = 1;
   std::uint16_t values = 0;  // a packet; 0: the most that the path carries
   std::uint16_t window = 256;
@@ -30,16 +33,19 @@ struct TraceJobOptions {
   std::uint32_t first_sequence = 0xFFFF'FF00;
   std::uint32_t first_epoch = 1;
   VirtualNetworkOptions network;
+
+  /// Sees the results of job 0, if set: those of a rank in the order in which they complete.
+  std::function<void(std::size_t operation, std::uint16_t rank, const Tensor& result)> on_result;
 };
 
 struct GeneratedTrace {
   std::uint64_t packets = 0;
   std::uint64_t retransmissions = 0;
-  double seconds = 0;                        // of virtual time
-  std::vector<std::vector<Tensor>> outputs;  // of job 0, by operation and rank
+  double seconds = 0;  // of virtual time
 };
 
-/// Writes the trace to `path`. Throws std::invalid_argument for options out of range, and
+/// Writes the trace to `path`. Takes memory for the results of two operations, however many there
+/// are. Throws std::invalid_argument for options out of range, and
 /// std::runtime_error when an operation fails or the file cannot be written.
 GeneratedTrace generate_trace(const TraceJobOptions& options, const std::string& path);
 
