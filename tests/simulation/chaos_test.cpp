@@ -278,7 +278,7 @@ TEST(Chaos, IsReplayedFromItsTracesOrTheReasonIsTold) {
   // A corrupted packet may be of any job.
   for (const std::string& refusal : replayed.refusals) {
     EXPECT_TRUE(contains_any(refusal, {"is authenticated", "which has a straggler deadline",
-                                       "no JOIN of that session is in the trace"}))
+                                       "its job number is damaged"}))
         << refusal;
   }
   EXPECT_LT(replayed.refusals.size(), kTraces);

@@ -27,6 +27,19 @@ aggregator::Chunk chunk_of(const proto::Header& header) {
           .count = header.count.value()};
 }
 
+/// "rank 3", "ranks 0, 1 and 5", "ranks 0, 1, 2 and 97 more".
+std::string list_of_ranks(const std::vector<std::size_t>& ranks) {
+  constexpr std::size_t kNamed = 16;
+  const std::size_t named = ranks.size() > kNamed ? kNamed : ranks.size() - 1;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < named; ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  if (named != 0) text += " and ";
+  if (ranks.size() > kNamed) return text + std::to_string(ranks.size() - kNamed) + " more";
+  return text + std::to_string(ranks.back());
+}
+
 std::string at(std::uint32_t sequence) {
   return "sequence " + std::to_string(sequence);
 }
@@ -180,11 +193,15 @@ void TraceSession::on_result(const TracePacket& packet, Findings& findings) {
 }
 
 void TraceSession::finish(const std::string& trace) {
+  std::vector<std::size_t> missing;
   for (std::size_t rank = 0; rank < joins_.size(); ++rank) {
-    if (!joins_[rank].datagram.empty()) continue;
+    if (joins_[rank].datagram.empty()) missing.push_back(rank);
+  }
+  if (!missing.empty()) {
     throw TraceError(trace + ": packet " + std::to_string(first_packet_) + " belongs to " +
-                     describe() + ", of which rank " + std::to_string(rank) +
-                     "'s JOIN is not in the trace: begin to record before the ranks start");
+                     describe() + " of " + std::to_string(joins_.size()) +
+                     " ranks, and no JOIN of " + list_of_ranks(missing) +
+                     " is in the trace: begin to record before the ranks start, and record all");
   }
   if (!welcomed_) first_sequence_ = least_sequence_.value_or(0);
   for (auto& [sequence, chunk] : chunks_) {

@@ -4,6 +4,7 @@
 #include "tools/trace/trace_survey.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "proto/operation.hpp"
@@ -89,6 +90,28 @@ std::optional<std::size_t> TraceSurvey::session_of(const proto::Endpoint& shard,
   return found == by_epoch_.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// Why a packet's session cannot be told, as the end of a sentence.
+std::string TraceSurvey::why_unknown(const proto::Endpoint& shard, std::uint32_t job) const {
+  std::set<std::uint32_t> jobs;
+  bool elsewhere = false;
+  for (const auto& [key, joins] : joins_) {
+    const auto& [at, joined, place] = key;
+    if (at == shard) jobs.insert(joined);
+    elsewhere |= joined == job;
+  }
+  if (jobs.contains(job)) return ", where a JOIN of that job is, but for another place of its pool";
+  if (elsewhere) return ", and the job's JOINs before it in the trace are all to other shards";
+  if (jobs.empty()) {
+    return ", and no JOIN is before it in the trace: begin to record before the ranks start";
+  }
+  std::string named;
+  for (const std::uint32_t joined : jobs) {
+    named += (named.empty() ? "" : ", ") + std::to_string(joined);
+  }
+  return ", where before it in the trace the ranks of no job but " + named +
+         " join: its job number is damaged, or that job's ranks started before the recording";
+}
+
 TraceSession& TraceSurvey::session(const TracePacket& packet, const Header& header,
                                    const proto::Endpoint& shard,
                                    std::optional<std::uint16_t> place) {
@@ -106,9 +129,7 @@ TraceSession& TraceSurvey::session(const TracePacket& packet, const Header& head
       candidates.push_back(key);
     }
   }
-  if (candidates.empty()) {
-    refuse(", and no JOIN of that session is in the trace: begin to record before the ranks start");
-  }
+  if (candidates.empty()) refuse(why_unknown(shard, header.job.value()));
   if (candidates.size() > 1) {
     refuse(
         ", where two places of its pool have joined, and no WELCOME tells which: record both "

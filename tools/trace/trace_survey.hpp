@@ -49,6 +49,7 @@ class TraceSurvey {
   void on_join(const TracePacket& packet, const proto::Header& header);
   void on_welcome(const TracePacket& packet, const proto::Header& header);
   void on_values(const TracePacket& packet, const proto::Header& header);
+  [[nodiscard]] std::string why_unknown(const proto::Endpoint& shard, std::uint32_t job) const;
   [[nodiscard]] TraceSession& session(const TracePacket& packet, const proto::Header& header,
                                       const proto::Endpoint& shard,
                                       std::optional<std::uint16_t> place);
