@@ -102,6 +102,19 @@ class Host:
                     for line in lines if "eth0:" in line)
 
 
+def af_packet_device(mtu, link, queues=1):
+    """EAL's words for a host's eth0, at its end of `link`."""
+    # A ring's frames hold the MTU and what the kernel puts before it; blocks are whole pages and
+    # whole frames. The kernel locks the rings, one to receive and one to send for each queue.
+    frame, block = (2048, 4096) if mtu <= 1500 else (9216, 36864)
+    frames = 1024
+    while 2 * queues * frames * frame > isolation.lockable_bytes() and frames > 32:
+        frames //= 2
+    # Without the bypass, what is sent goes through the queue that limits the link.
+    return (f"net_af_packet0,iface=eth0,qpairs={queues},framesz={frame},blocksz={block},"
+            f"framecnt={frames},qdisc_bypass={0 if link.rate else 1}")
+
+
 class Aggregator:
     """A host and the daemon that it is for."""
 
@@ -164,16 +177,7 @@ class Aggregator:
             return ["--vdev", "net_af_xdp0,iface=eth0"]
         if driver == "net_tap":
             return ["--vdev", "net_tap0,iface=tap0"]
-        # A ring's frames hold the MTU and what the kernel puts before it; blocks are whole pages and
-        # whole frames. The kernel locks the rings, one to receive and one to send for each queue.
-        frame, block = (2048, 4096) if self._lab.mtu <= 1500 else (9216, 36864)
-        frames = 1024
-        while 2 * shards * frames * frame > isolation.lockable_bytes() and frames > 32:
-            frames //= 2
-        # Without the bypass, what is sent goes through the queue that limits the link.
-        device = (f"net_af_packet0,iface=eth0,qpairs={shards},framesz={frame},blocksz={block},"
-                  f"framecnt={frames},qdisc_bypass={0 if self._lab.aggregator_link.rate else 1}")
-        return ["--vdev", device]
+        return ["--vdev", af_packet_device(self._lab.mtu, self._lab.aggregator_link, shards)]
 
     def kill(self):
         """As a machine dies."""
@@ -218,6 +222,11 @@ class Lab:
 
     def __enter__(self):
         return self
+
+    @staticmethod
+    def spare_address(worker):
+        """Of that worker's host, for what does without the kernel's."""
+        return f"10.78.0.{worker + 201}"
 
     def __exit__(self, kind, error, trace):
         for aggregator in self.aggregators:

@@ -26,6 +26,7 @@ import report  # noqa: E402
 from points import Network, Point, parse_loss, parse_rate, parse_size, size_text  # noqa: E402
 
 GLOO = (BUILD / "tools/bench/natagg-bench-rank-gloo").exists()
+TORCH = (BUILD / "tools/bench/natagg-bench-rank-torch").exists()
 SECOND = 10**9
 
 
@@ -41,7 +42,8 @@ def bench(*arguments, status=0):
 
 class Bench(unittest.TestCase):
     def test_checks_and_measures_each_library_at_each_point(self):
-        backends = ["natagg", "natagg-memif", *(["gloo"] if GLOO else []), "udp"]
+        backends = ["natagg", "natagg-memif", *(["gloo"] if GLOO else []),
+                    *(["torch"] if TORCH else []), "udp"]
         done = bench("--worlds", "2", "--sizes", "1v,100KB", "--mtu", "9000", "--format", "json",
                      "--backends", ",".join(backends))
         self.assertEqual(done.stderr, "", "a pipe is no terminal")
@@ -153,6 +155,9 @@ class Page(unittest.TestCase):
                result("natagg", "udp", 10**7, 0.12, loss=0.01), result("natagg", "udp", 10**8, 1.0),
                result("natagg", "udp", 10**6, 0.02)]
 
+    WHERE = {"cores": 2, "cpu": "a CPU", "cpu_vectors": [], "memory_GiB": 1, "kernel": "6",
+             "date": "today", "natagg": "0", "dpdk": "", "gloo": "", "open_mpi": ""}
+
     def setUp(self):
         self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
         (self.directory / "performance").mkdir()
@@ -160,17 +165,23 @@ class Page(unittest.TestCase):
     def test_has_the_best_of_each_library_in_the_place_for_results(self):
         page = self.directory / "performance.md"
         page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
-        where = {"cores": 2, "cpu": "a CPU", "cpu_vectors": [], "memory_GiB": 1, "kernel": "6",
-                 "date": "today", "natagg": "0", "dpdk": "", "gloo": "", "open_mpi": ""}
-        report.write(self.RESULTS, where, self.directory, "the command")
+        report.write(self.RESULTS, self.WHERE, self.directory, "the command")
         text = page.read_text(encoding="utf-8")
         self.assertTrue(text.startswith("before\n" + report.BEGIN))
         self.assertTrue(text.endswith(report.END + "\nafter\n"))
         self.assertNotIn("old", text)
         self.assertIn("| 10MB | 100 | 12.5 (ring) | ~20 (ring) | 50.0 % | 5.00 | 2.00 + 0.25 | 2.00 | "
                       "2.00 |", text)
-        self.assertIn("| 10MB | 83.33 | - | - | 50.0 % | 1.200 | - |", text)
+        self.assertIn("| 10MB | 83.33 | 50.0 % | 1.200 | - | 2.00 + 0.25 |\n", text)
         self.assertIn("1 of 7 runs were noisy", text)
+
+    def test_has_columns_for_what_was_measured_alone(self):
+        free = [result(name, "default", 10**6, seconds, rate_bps=0)
+                for name, seconds in (("natagg", 0.01), ("torch", 0.04), ("natagg-ethdev", 0.02))]
+        columns = report.page([free[0], *self.RESULTS, *free[1:]], self.WHERE, [], "it")
+        self.assertIn("| tensor | natagg | PyTorch | natagg, DPDK | natagg / best over TCP |", columns)
+        self.assertIn("| 1MB | 100 | 25 | 50 | 4.00 |", columns)
+        self.assertEqual(columns.count("### "), 3, "a table a network, however it was measured")
 
     def test_has_pictures_with_a_curve_and_a_bar_a_library(self):
         written = pictures.write(self.RESULTS, self.directory)

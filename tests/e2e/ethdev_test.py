@@ -24,7 +24,7 @@ class EthdevTest(harness.LabTest):
             world, input=lambda rank: GRADIENTS[rank], repeat=2, seed=9,
             check_inputs=lambda rank: GRADIENTS[:world] if rank == 0 else None,
             transport=lambda rank: self.device if ethdev(rank) else None,
-            local=lambda rank: f"10.78.0.{201 + rank}" if ethdev(rank) else None, **options)
+            local=lambda rank: self.lab.spare_address(rank) if ethdev(rank) else None, **options)
         self.assertEqual(reports[0]["checked"], 2)
         self.assertEqual(len({report["checksum"] for report in reports}), 1)
         return reports

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 
-from natagg_lab import LabError
+from natagg_lab import LabError, af_packet_device
 
 
 _PACKET_HEADERS = 128  # more than those of IP, UDP and natagg
@@ -20,16 +20,35 @@ class RunFailed(Exception):
 
 
 @dataclasses.dataclass
+class NataggSettings:
+    """What is natagg's alone; the defaults are its own."""
+
+    driver: str = "af_packet"
+    shards: int = 1
+    idle: str = "polite"
+    window: int = 0  # 0: the library's default
+    busy_poll_us: int = 0
+    io_threads: int = 1
+    gso: bool = True
+
+    def daemon_options(self):
+        return {"driver": f"net_{self.driver}", "shards": self.shards, "idle": self.idle}
+
+    def rank_arguments(self):
+        arguments = ["--busy-poll", self.busy_poll_us, "--io-threads", self.io_threads]
+        if self.window:
+            arguments += ["--window", self.window]
+        return arguments if self.gso else [*arguments, "--no-gso"]
+
+
+@dataclasses.dataclass
 class Settings:
     """Of one run at one point."""
 
     seconds: float  # to measure for
     least: int  # operations to count
     limit: float  # seconds that the run may take in all
-    shards: int = 1
-    idle: str = "polite"
-    window: int = 0  # 0: the library's default
-    busy_poll_us: int = 0
+    natagg: NataggSettings = dataclasses.field(default_factory=NataggSettings)
 
 
 def _rank_arguments(point, settings, scratch, watch=()):
@@ -75,6 +94,7 @@ class Natagg:
     name = "natagg"
     label = "natagg"
     variants = ("udp",)
+    packages = ""  # option of scripts/install-packages that makes it be built
 
     def available(self, lab):
         return (lab.build / "tools/bench/natagg-bench-rank-natagg").exists()
@@ -91,7 +111,7 @@ class Natagg:
         started = []
         try:
             for aggregator in lab.aggregators:
-                started.append(aggregator.start(settings.shards, idle=settings.idle,
+                started.append(aggregator.start(**settings.natagg.daemon_options(),
                                                 **self._devices(lab)))
         except LabError as error:
             for aggregator in started:
@@ -99,13 +119,11 @@ class Natagg:
             raise RunFailed(str(error).splitlines()[0]) from None
         watch = [aggregator.process.pid for aggregator in lab.aggregators]
         pool = ",".join(aggregator.address for aggregator in lab.aggregators)
-        window = ["--window", settings.window] if settings.window else []
         try:
             reports = _reports([
                 host.start([lab.build / "tools/bench/natagg-bench-rank-natagg",
                             "--aggregators", pool, "--rank", rank, "--world", len(lab.workers),
-                            *self._transport(lab, rank), *window,
-                            "--busy-poll", settings.busy_poll_us,
+                            *self._transport(lab, rank), *settings.natagg.rank_arguments(),
                             *_rank_arguments(point, settings, scratch, watch)],
                            scratch / f"natagg{rank}.log")
                 for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,
@@ -156,10 +174,24 @@ class NataggMemif(Natagg):
         return ["--transport", f"memif:{lab.aggregators[0].memif_socket},id={rank}"]
 
 
+class NataggEthdev(Natagg):
+    """Workers that drive their interfaces by DPDK, as the aggregator does. Each has an address
+    beside the kernel's."""
+
+    name = "natagg-ethdev"
+    label = "natagg, DPDK"
+    variants = ("ethdev",)
+
+    def _transport(self, lab, rank):
+        return ["--transport", f"ethdev:{af_packet_device(lab.mtu, lab.worker_link)}",
+                "--local", lab.spare_address(rank)]
+
+
 class Gloo:
     name = "gloo"
     label = "Gloo"
     variants = ("ring", "ring-chunked", "halving-doubling", "bcube")
+    packages = "--bench"
 
     def available(self, lab):
         return (lab.build / "tools/bench/natagg-bench-rank-gloo").exists()
@@ -179,6 +211,30 @@ class Gloo:
             scratch), []
 
 
+class Torch:
+    """What torch.distributed calls for its backend "gloo"; it chooses Gloo's algorithm."""
+
+    name = "torch"
+    label = "PyTorch"
+    variants = ("default",)
+    packages = "--bench --torch"
+
+    def available(self, lab):
+        return (lab.build / "tools/bench/natagg-bench-rank-torch").exists()
+
+    def applies(self, point):
+        return point.network.world > 1
+
+    def run(self, lab, point, variant, settings, scratch):
+        del variant
+        return _reports([
+            host.start([lab.build / "tools/bench/natagg-bench-rank-torch", "--rank", rank,
+                        "--store", scratch / "store", "--world", len(lab.workers),
+                        *_rank_arguments(point, settings, scratch)], scratch / f"torch{rank}.log")
+            for rank, host in enumerate(lab.workers)], point.network.world, settings.limit,
+            scratch), []
+
+
 # coll_tuned_allreduce_algorithm of Open MPI 4; "default" leaves the choice to it.
 _MPI_ALGORITHMS = {"default": None, "recursive-doubling": 3, "ring": 4, "segmented-ring": 5,
                    "rabenseifner": 6}
@@ -186,6 +242,7 @@ _MPI_ALGORITHMS = {"default": None, "recursive-doubling": 3, "ring": 4, "segment
 
 class _Mpi:
     label = "Open MPI"
+    packages = "--bench"
 
     def available(self, lab):
         return ((lab.build / "tools/bench/natagg-bench-rank-mpi").exists() and
@@ -258,6 +315,7 @@ class Udp:
 
     name = "udp"
     label = "UDP"
+    packages = ""
     variants = ("round trip",)
 
     def available(self, lab):
@@ -277,6 +335,6 @@ class Udp:
 
 
 BACKENDS = {backend.name: backend for backend in
-            (Natagg(), NataggMemif(), Gloo(), MpiTcp(), MpiShm(), Udp())}
+            (Natagg(), NataggMemif(), NataggEthdev(), Gloo(), Torch(), MpiTcp(), MpiShm(), Udp())}
 
 

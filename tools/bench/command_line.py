@@ -51,13 +51,18 @@ def parse(root, about, arguments):
     add("--build", type=Path, default=root / "build", metavar="DIRECTORY", help="a release build")
     add("--busy-poll", type=int, default=0, metavar="US",
         help="for how long natagg's workers look for packets before they sleep")
+    add("--driver", choices=("af_packet", "af_xdp"), default="af_packet",
+        help="of the aggregators' interfaces")
     add("--format", choices=("text", "csv", "json"), default="text", help="of standard output")
     add("--idle", choices=("polite", "poll"), default="polite", help="as the daemon's option")
+    add("--io-threads", type=int, default=1, metavar="N", help="of each of natagg's workers")
     add("--least", type=int, default=5, metavar="N", help="operations a point")
     add("--limit", type=float, default=120, metavar="S", help="seconds for one run of one library")
     add("--loss", type=_list(parse_loss), default=[0], metavar="P,...",
         help="share of packets lost on a path, each way: 0.1%%")
     add("--mtu", type=_list(int), default=[1500], metavar="N,...")
+    add("--no-gso", dest="gso", action="store_false",
+        help="natagg's workers send and receive every packet by itself")
     add("--output", type=Path, metavar="DIRECTORY",
         help="for results.txt, results.csv and results.json")
     add("--rate", type=_list(parse_rate), default=[0], metavar="RATE,...",

@@ -44,7 +44,7 @@ def _payload_share(point, backend, reports, seconds):
     """Of what a worker's link carries of payload, what an operation took in the busier direction:
     a byte a value of natagg; of the others what an all-reduce of floats takes at least."""
     network = point.network
-    if backend == "natagg":
+    if backend.startswith("natagg"):
         last = reports[0]["after"]
         payload = point.bytes / VALUE_BYTES
         efficiency = last["values_per_packet"] / last["frame_bytes"]

@@ -48,6 +48,7 @@ def machine(root):
         "dpdk": _package("libdpdk-dev"),
         "gloo": _package("libgloo0"),
         "open_mpi": _package("libopenmpi3"),
+        "torch": _package("libtorch1.13"),
     }
 
 
@@ -55,7 +56,8 @@ def machine_text(about):
     lines = [f"{about['cores']} cores of {about['cpu']} ({', '.join(about['cpu_vectors'])}), "
              f"{about['memory_GiB']} GiB, Linux {about['kernel']}, {about['date']}",
              f"natagg {about['natagg']}"]
-    for name, label in (("dpdk", "DPDK"), ("gloo", "Gloo"), ("open_mpi", "Open MPI")):
-        if about[name]:
+    for name, label in (("dpdk", "DPDK"), ("gloo", "Gloo"), ("open_mpi", "Open MPI"),
+                        ("torch", "PyTorch")):
+        if about.get(name):
             lines[-1] += f", {label} {about[name]}"
     return "\n".join(lines)

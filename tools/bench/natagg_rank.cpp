@@ -159,10 +159,12 @@ int main(int argc, char** argv) {
   own.add_options()  //
       ("aggregators", po::value(&worker.aggregators)->required(), "the pool")(
           "busy-poll", po::value(&busy_poll), "us to look for packets before sleeping")(
+          "io-threads", po::value(&worker.io_threads), "that divide the shards")(
+          "local", po::value(&worker.local), "address of this rank")(
           "no-gso", po::bool_switch(&no_gso), "send and receive every packet by itself")(
           "no-multicast", po::bool_switch(&no_multicast), "receive every result by unicast")(
           "rank", po::value(&worker.rank)->required(), "of this process")(
-          "transport", po::value(&worker.transport), "udp or memif:path,id=n")(
+          "transport", po::value(&worker.transport), "udp, memif:path,id=n or ethdev:device")(
           "values", po::value(&worker.values_per_packet),
           "a packet; 0: the most that the path carries")(
           "window", po::value(&worker.window)->default_value(worker.window),

@@ -12,7 +12,9 @@ from tables import best, key, measured, network_text
 _LOOKS = {  # colour, dashes, name
     "natagg": ("#00745a", "", "natagg"),
     "natagg-memif": ("#00745a", "5 4", "natagg, shared memory (no network)"),
+    "natagg-ethdev": ("#00745a", "1 3", "natagg, DPDK"),
     "gloo": ("#c2410c", "", "Gloo"),
+    "torch": ("#c2410c", "5 4", "PyTorch"),
     "mpi-tcp": ("#2f5fa8", "", "Open MPI, TCP"),
     "mpi-shm": ("#6b7280", "5 4", "Open MPI, shared memory (no network)"),
 }

@@ -4,7 +4,6 @@
 """The measurements that docs/performance.md shows, and the page's part that they make."""
 
 import dataclasses
-import itertools
 
 import pictures
 from figures import NOISY
@@ -15,9 +14,11 @@ from tables import NETWORK, best, key, measured, network_text, seconds_text
 BEGIN = "<!-- results: begin -->"
 END = "<!-- results: end -->"
 
-PEERS = ("gloo", "mpi-tcp")  # over the network, as natagg is
-LIBRARIES = ("natagg", *PEERS)
-ON_ONE_HOST = ("natagg-memif", "mpi-shm")  # by its memory
+LIBRARIES = ("natagg", "gloo", "mpi-tcp")
+# The tables' columns beside natagg over UDP, where there is anything to show.
+PEERS = {"gloo": "Gloo", "torch": "PyTorch", "mpi-tcp": "Open MPI, TCP"}  # over the network, too
+OTHERS = {"natagg-ethdev": "natagg, DPDK", "natagg-memif": "natagg, shared memory",
+          "mpi-shm": "Open MPI, shared memory"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +41,11 @@ _BOTH = _sizes("10MB,100MB")
 
 SUITES = (
     Suite(tuple(Network(world, mtu=9000) for world in (4, 8, 2, 16, 1)),
-          _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"), (*LIBRARIES, *ON_ONE_HOST, "udp"),
-          {"seconds": 0.5, "least": 5, "limit": 30}, 0.5),
+          _sizes("1v,256v,10KB,100KB,1MB,10MB,100MB"),
+          (*LIBRARIES, "natagg-memif", "mpi-shm", "udp"),
+          {"seconds": 0.5, "least": 5, "limit": 30}, 0.48),
+    Suite(tuple(Network(world, mtu=9000) for world in (4, 8)), _sizes("1MB,100MB"),
+          ("torch", "natagg-ethdev"), {"seconds": 0.5, "least": 5, "limit": 30}, 0.52),
     Suite((Network(8, mtu=1500, rate=200e6),), _BOTH, LIBRARIES, _SLOW, 0.74),
     Suite((Network(8, mtu=1500, rate=200e6, aggregators=8),), _BOTH, ("natagg",), _SLOW, 0.78),
     Suite(tuple(Network(8, mtu=1500, rate=200e6, loss=loss) for loss in (0.001, 0.01)),
@@ -89,23 +93,25 @@ def _network_table(results, clean):
     """Markdown: a row a size. `clean` has results of the same links without losses."""
     winners = best(results)
     first = results[0]
-    head = ["tensor", "natagg", "Gloo", "Open MPI, TCP"]
-    head += (["natagg, of the links' payload"] if first["rate_bps"] else
-             ["natagg, shared memory", "Open MPI, shared memory"])
+    shown = {result["backend"] for result in measured(results)}
+    peers = {name: label for name, label in PEERS.items() if name in shown}
+    others = {name: label for name, label in OTHERS.items() if name in shown}
+    head = ["tensor", "natagg", *peers.values(), *others.values()]
+    head += ["natagg, of the links' payload"] if first["rate_bps"] else []
     head += ["natagg's time / without loss"] if first["loss"] else []
-    head += ["natagg / best over TCP", "CPU: natagg", "Gloo", "Open MPI, TCP"]
+    head += ["natagg / best over TCP", "CPU: natagg", *peers.values()]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for point in dict.fromkeys(key(result) for result in measured(results)):
-        natagg, *others = (winners.get((point, name)) for name in (*LIBRARIES, *ON_ONE_HOST))
-        peers = others[:2]
-        cells = [size_text(point[-2]), _cell(natagg), *(_cell(peer) for peer in peers)]
+    points = dict.fromkeys(key(result) for result in measured(results))
+    for point in sorted(points, key=lambda point: point[-2]):
+        natagg = winners.get((point, "natagg"))
+        rivals = [winners.get((point, name)) for name in peers]
+        cells = [size_text(point[-2]), _cell(natagg), *(_cell(rival) for rival in rivals)]
+        cells += [_cell(winners.get((point, name))) for name in others]
         if first["rate_bps"]:
             cells.append(f"{natagg['payload_share'] * 100:.1f} %" if natagg else "-")
-        else:
-            cells += [_cell(other) for other in others[2:]]
         if first["loss"]:
             cells.append(_loss_cell(natagg, clean.get((point, "natagg"))))
-        cells += [_ratio(natagg, peers), *_cpu(natagg, peers)]
+        cells += [_ratio(natagg, rivals), *_cpu(natagg, rivals)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -146,8 +152,10 @@ def page(results, where, images, command):
              f"{noisy} of {len(measured(results))} runs were noisy (others used more than "
              f"{NOISY * 100:.0f} %", "of the machine): ~ and hollow points mark their figures.", ""]
     clean = _without_loss(results)
-    for _, group in itertools.groupby(results, lambda result: key(result, NETWORK)):
-        group = list(group)
+    networks = {}
+    for result in results:
+        networks.setdefault(key(result, NETWORK), []).append(result)
+    for group in networks.values():
         if measured(group):
             lines += [f"### {network_text(group[0])}", "", *_network_table(group, clean), "",
                       *_round_trip(group)]

@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 
-from backends import BACKENDS, RunFailed, Settings
+from backends import BACKENDS, NataggSettings, RunFailed, Settings
 from figures import NOISY, figures
 from natagg_lab import Lab
 from points import Point, size_text
@@ -72,7 +72,8 @@ class Runner:
         if not backend.applies(point):
             return
         if not backend.available(lab):
-            self._record(point, backend, "", skipped="not built: see scripts/install-packages --bench")
+            self._record(point, backend, "", skipped=f"not built: see scripts/install-packages {backend.packages}, and "
+                                 "build in a new directory")
             return
         for variant in backend.variants:
             reason = self._reason_to_skip(point, backend, variant)
@@ -151,9 +152,10 @@ class Runner:
         self._progress.show(f"{left:4.0f} s left  {point.text()}: {backend.label} {variant}")
         scratch = lab.scratch / f"run{self._runs}"
         scratch.mkdir()
-        settings = Settings(self._options.seconds, self._options.least, self._options.limit,
-                            self._options.shards, self._options.idle, self._options.window,
-                            self._options.busy_poll)
+        options = self._options
+        settings = Settings(options.seconds, options.least, options.limit, NataggSettings(
+            options.driver, options.shards, options.idle, options.window, options.busy_poll,
+            options.io_threads, options.gso))
         self._load.begin()
         try:
             reports, counters = backend.run(lab, point, variant, settings, scratch)
