@@ -107,6 +107,8 @@ po::options_description network_options(natagg::Options& worker, Raw& raw) {
        "bytes to ask the kernel for; 0: enough for the window")  //
       ("receive-loss", with_default(worker.receive_loss),
        "probability of losing each received datagram, for tests")  //
+      ("record", po::value(&worker.record)->value_name("file"),
+       "for every packet sent and received: a capture for natagg-replay, tcpdump and Wireshark")  //
       ("transport", po::value(&worker.transport)->value_name("udp|memif:path[,id=n]|ethdev:device"),
        "udp; memory shared with an aggregator of this host: its net_memif's socket and id; or a "
        "device that DPDK drives, as net_af_packet0,iface=eth1")                            //

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
 #include "tools/json_object.hpp"
 
@@ -48,6 +49,9 @@ void add_statistics(JsonObject& json, const natagg_statistics& s) {
   json.add("gso", std::string(natagg_gso_string(s.gso)));
   json.add("gso_packets", s.gso_packets);
   json.add("gro_packets", s.gro_packets);
+  json.add("recorded_packets", s.recorded_packets);
+  json.add("unrecorded_packets", s.unrecorded_packets);
+  json.add("record_error", std::int64_t{s.record_error});
 }
 
 /// Each after `before`.
@@ -86,6 +90,16 @@ std::string to_text(const AllreduceOptions& options, const AllreduceSummary& sum
     if (partial.partial_chunks > 0) {
       text << "without rank" << missing_ranks(partial, " ") << ", " << partial.least_ranks
            << " ranks at least, variance x " << partial.variance_inflation << ", ";
+    }
+  }
+  if (!options.worker.record.empty()) {
+    text << statistics.recorded_packets << " packets recorded, ";
+    if (statistics.unrecorded_packets > 0) {
+      text << statistics.unrecorded_packets << " NOT RECORDED";
+      if (statistics.record_error != 0) {
+        text << " (" << std::generic_category().message(statistics.record_error) << ")";
+      }
+      text << ", ";
     }
   }
   if (summary.outcome.checked > 0) text << summary.outcome.checked << " checked, ";

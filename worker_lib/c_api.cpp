@@ -213,6 +213,9 @@ natagg_statistics convert(const natagg::worker::WorkerStats& stats) {
   out.gso = gso_of(stats);
   out.gso_packets = stats.transport.segmented;
   out.gro_packets = stats.transport.merged;
+  out.recorded_packets = stats.transport.recorded;
+  out.unrecorded_packets = stats.transport.unrecorded;
+  out.record_error = stats.transport.record_error;
   return out;
 }
 

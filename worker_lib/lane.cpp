@@ -15,6 +15,7 @@
 #include "worker_lib/error.hpp"
 #include "worker_lib/transport/carrier.hpp"
 #include "worker_lib/transport/lossy.hpp"
+#include "worker_lib/transport/recorded.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -33,7 +34,8 @@ Time Lane::now() {
       .count();
 }
 
-Lane::Lane(const WorkerConfig& config, StreamConfig stream, Requests& requests)
+Lane::Lane(const WorkerConfig& config, StreamConfig stream, Requests& requests,
+           Recording* recording)
     : requests_(requests), busy_poll_(config.busy_poll), outgoing_(kBatch) {
   Carrier carrier = make_carrier(config, stream.instance);
   stream.mtu = carrier.mtu;
@@ -44,6 +46,10 @@ Lane::Lane(const WorkerConfig& config, StreamConfig stream, Requests& requests)
   fixed_.receive_buffer_bytes = carrier.receive_buffer_bytes;
 
   transport_ = std::move(carrier.transport);
+  if (recording != nullptr) {
+    transport_ = std::make_unique<RecordedTransport>(std::move(transport_), recording->add_track(),
+                                                     carrier.local);
+  }
   if (config.transmit_loss > 0 || config.receive_loss > 0) {
     transport_ =
         std::make_unique<LossyTransport>(std::move(transport_), config.transmit_loss,

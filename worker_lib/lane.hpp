@@ -16,6 +16,7 @@
 #include "worker_lib/core/stream.hpp"
 #include "worker_lib/options.hpp"
 #include "worker_lib/requests.hpp"
+#include "worker_lib/transport/recording.hpp"
 #include "worker_lib/transport/transport.hpp"
 
 namespace natagg::worker {
@@ -24,7 +25,8 @@ class Lane {
  public:
   /// Opens the transport and starts the thread, which connects. `stream` has what make_config()
   /// leaves out but mtu and in_flight. `requests` outlives this. Throws Error.
-  Lane(const WorkerConfig& config, StreamConfig stream, Requests& requests);
+  /// `recording`, where there is one, outlives this.
+  Lane(const WorkerConfig& config, StreamConfig stream, Requests& requests, Recording* recording);
 
   /// Calls join().
   ~Lane();

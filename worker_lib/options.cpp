@@ -213,6 +213,7 @@ WorkerConfig make_config(const natagg_options& options) {
   config.transmit_loss = options.transmit_loss;
   config.receive_loss = options.receive_loss;
   config.loss_seed = options.loss_seed;
+  if (options.record != nullptr) config.record = options.record;
   return config;
 }
 

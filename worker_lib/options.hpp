@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "natagg/natagg.h"
 #include "worker_lib/core/stream.hpp"
@@ -29,6 +30,7 @@ struct WorkerConfig {
   double transmit_loss = 0;
   double receive_loss = 0;
   std::uint64_t loss_seed = 0;
+  std::string record;  // file for all packets; empty: none
 };
 
 /// The defaults, as natagg_options_init() documents them.

@@ -45,11 +45,13 @@ void Worker::connect(const WorkerConfig& config) {
   stream.instance = random_instance();
   stream.connect_deadline = Lane::now() + config.connect_timeout;
   std::size_t lanes = stream.lane.count = config.io_threads;
+  if (!config.record.empty()) recording_.emplace(config.record, lanes);
   lanes_.reserve(lanes);  // no lane that has started may get lost for want of memory
   for (std::uint16_t index = 0; index < lanes; ++index) {
     stream.lane.index = index;
     if (stream.key) stream.entropy = keys::random_secret();
-    lanes_.push_back(std::make_unique<Lane>(config, stream, requests_));
+    lanes_.push_back(
+        std::make_unique<Lane>(config, stream, requests_, recording_ ? &*recording_ : nullptr));
     requests_.await_ready(index);
     const StreamStats agreed = requests_.stats().stream;
     stream.values = agreed.values;

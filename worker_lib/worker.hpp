@@ -15,6 +15,7 @@
 #include "worker_lib/lane.hpp"
 #include "worker_lib/options.hpp"
 #include "worker_lib/requests.hpp"
+#include "worker_lib/transport/recording.hpp"
 #include "worker_lib/worker_stats.hpp"
 
 namespace natagg::worker {
@@ -70,6 +71,7 @@ class Worker {
   const Time operation_timeout_;
   const bool takes_partial_;
   Requests requests_;
+  std::optional<Recording> recording_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -32,6 +32,9 @@ void add(TransportStats& sum, const TransportStats& lane) {
   sum.segmented += lane.segmented;
   sum.merged += lane.merged;
   if (sum.segmentation_error == 0) sum.segmentation_error = lane.segmentation_error;
+  sum.recorded += lane.recorded;
+  sum.unrecorded += lane.unrecorded;
+  if (sum.record_error == 0) sum.record_error = lane.record_error;
 }
 
 }  // namespace

@@ -177,6 +177,8 @@ TEST(Options, HaveTheSameDefaultsInBothLanguages) {
   EXPECT_EQ(c.busy_poll_us, cpp.busy_poll.count());
   EXPECT_EQ(c.io_threads, cpp.io_threads);
   EXPECT_EQ(c.gso != 0, cpp.gso);
+  EXPECT_EQ(c.record, nullptr);
+  EXPECT_EQ(cpp.record, "");
   EXPECT_EQ(c.straggler_deadline_ms, cpp.straggler_deadline.count());
   EXPECT_EQ(c.straggler_deadline_ms, 0U);
   EXPECT_EQ(c.quorum, cpp.quorum);

@@ -133,7 +133,8 @@ Route find_route(const proto::Endpoint& destination, const Local& local) {
     throw_system_error(errno, "getsockname() towards " + name, "");
   }
   return {.interface_index = interface_of(to_endpoint(own).address),
-          .mtu = static_cast<std::size_t>(mtu)};
+          .mtu = static_cast<std::size_t>(mtu),
+          .source = to_endpoint(own).address};
 }
 
 }  // namespace natagg::worker

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,8 @@ struct Local {
 /// How packets to a destination leave this host.
 struct Route {
   int interface_index = 0;
-  std::size_t mtu = 0;  // bytes, of the interface and the route
+  std::size_t mtu = 0;       // bytes, of the interface and the route
+  std::uint32_t source = 0;  // address from which they are sent
 };
 
 /// Asks the kernel, sending nothing. Throws Error (NATAGG_SYSTEM_ERROR) when there is no route.

@@ -3,6 +3,8 @@
 
 #include "worker_lib/transport/carrier.hpp"
 
+#include <utility>
+
 #include "proto/packet.hpp"
 #include "worker_lib/transport/ethdev.hpp"
 #include "worker_lib/transport/receive_budget.hpp"
@@ -23,6 +25,7 @@ std::size_t largest_datagram(const StreamConfig& config, std::size_t mtu) {
 Carrier make_udp(const WorkerConfig& config) {
   auto udp = std::make_unique<UdpTransport>(config.udp);
   Carrier carrier;
+  carrier.local = udp->local();
   carrier.mtu = udp->mtu();
   const StreamConfig& stream = config.stream;
   const std::size_t datagram = largest_datagram(stream, carrier.mtu);
@@ -38,7 +41,10 @@ Carrier make_udp(const WorkerConfig& config) {
 
 Carrier make_memif(MemifConfig config, std::uint64_t identity) {
   config.identity = identity;
-  return {.transport = std::make_unique<MemifTransport>(config),
+  auto memif = std::make_unique<MemifTransport>(config);
+  const proto::Endpoint local = memif->local();
+  return {.transport = std::move(memif),
+          .local = local,
           .mtu = MemifTransport::kMtu,
           .in_flight = MemifTransport::kInFlight,
           .receive_buffer_bytes = MemifTransport::kReceiveBytes};

@@ -15,6 +15,7 @@ namespace natagg::worker {
 
 struct Carrier {
   std::unique_ptr<Transport> transport;
+  proto::Endpoint local;      // of this end
   std::size_t mtu = 0;        // bytes of IPv4 packets towards the aggregators
   std::size_t in_flight = 0;  // packets under way that it surely keeps
   std::size_t receive_buffer_bytes = 0;

@@ -64,6 +64,7 @@ Carrier make_ethdev(const EthdevConfig& config) {
   auto transport = std::make_unique<EthdevTransport>(config);
   const EthdevPort& port = transport->port();
   Carrier carrier;
+  carrier.local = transport->local();
   carrier.mtu = port.mtu();
   // The rest is for what others send.
   carrier.in_flight = std::max<std::size_t>(1, port.capacity() / 2);

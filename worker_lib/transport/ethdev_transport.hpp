@@ -30,6 +30,7 @@ class EthdevTransport final : public Transport {
   ~EthdevTransport() override;
 
   [[nodiscard]] const EthdevPort& port() const { return port_; }
+  [[nodiscard]] const proto::Endpoint& local() const { return self_.endpoint; }
 
   bool join(const proto::Endpoint& group) override;
   void send(std::span<const Outgoing> datagrams) override;

@@ -43,6 +43,8 @@ class MemifTransport final : public Transport {
   static constexpr std::size_t kInFlight = (std::size_t{1} << memif::Link::kLog2Frames) / 2;
   static constexpr std::size_t kReceiveBytes = memif::kMaxFrame << memif::Link::kLog2Frames;
 
+  [[nodiscard]] const proto::Endpoint& local() const { return self_.endpoint; }
+
   bool join(const proto::Endpoint&) override { return false; }  // one peer needs no group
   void send(std::span<const Outgoing> datagrams) override;
   [[nodiscard]] std::span<const Incoming> receive() override;

@@ -24,10 +24,13 @@ struct TransportStats {
   std::uint64_t kernel_drops = 0;   // datagrams that found a receive buffer full
   std::uint64_t send_failures = 0;  // datagrams that were not taken; the stream sends them again
   std::uint64_t injected_losses = 0;
-  int last_send_error = 0;      // errno of the latest such failure that says why
-  std::uint64_t segmented = 0;  // datagrams sent that left in one packet with others (GSO)
-  std::uint64_t merged = 0;     // datagrams received that came in one packet with others (GRO)
-  int segmentation_error = 0;   // errno with which the kernel refused to, once and for all
+  int last_send_error = 0;       // errno of the latest such failure that says why
+  std::uint64_t segmented = 0;   // datagrams sent that left in one packet with others (GSO)
+  std::uint64_t merged = 0;      // datagrams received that came in one packet with others (GRO)
+  int segmentation_error = 0;    // errno with which the kernel refused to, once and for all
+  std::uint64_t recorded = 0;    // packets of either direction, by the option `record`
+  std::uint64_t unrecorded = 0;  // that should have been
+  int record_error = 0;          // errno of the write that ended the recording
 };
 
 class Transport {

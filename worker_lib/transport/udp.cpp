@@ -60,6 +60,7 @@ UdpTransport::UdpTransport(const UdpConfig& config)
   for (const proto::Endpoint& aggregator : config.aggregators) {
     const Route route = find_route(aggregator, config.local);
     mtu_ = std::min(mtu_, route.mtu);
+    if (source_ == 0) source_ = route.source;
     if (std::ranges::find(interfaces_, route.interface_index) == interfaces_.end()) {
       interfaces_.push_back(route.interface_index);
     }
@@ -88,6 +89,15 @@ void UdpTransport::add_socket(FileDescriptor socket) {
   if (gso_) set_option(socket.get(), SOL_UDP, UDP_GRO, 1);  // older kernels give single datagrams
   polled_.push_back({.fd = socket.get(), .events = POLLIN, .revents = 0});
   sockets_.push_back(std::move(socket));
+}
+
+proto::Endpoint UdpTransport::local() const {
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  if (::getsockname(unicast(), generic(&own), &size) != 0) {
+    throw_system_error(errno, "getsockname()", "");
+  }
+  return {.address = source_, .port = to_endpoint(own).port};
 }
 
 std::size_t UdpTransport::reserve_buffers(std::size_t bytes) {

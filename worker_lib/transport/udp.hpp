@@ -35,6 +35,9 @@ class UdpTransport final : public Transport {
   /// Bytes of IPv4 packets that leave towards every aggregator without fragmentation.
   [[nodiscard]] std::size_t mtu() const { return mtu_; }
 
+  /// Where datagrams to the first aggregator come from.
+  [[nodiscard]] proto::Endpoint local() const;
+
   /// Datagrams that may leave in one packet do so.
   [[nodiscard]] bool segments() const { return segments_; }
 
@@ -62,6 +65,7 @@ class UdpTransport final : public Transport {
   bool gso_;
   bool segments_ = false;
   std::size_t mtu_ = SIZE_MAX;
+  std::uint32_t source_ = 0;     // address towards the first aggregator
   std::vector<int> interfaces_;  // that lead to aggregators, each once
   int buffer_request_ = 0;
   FileDescriptor wake_;

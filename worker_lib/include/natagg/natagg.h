@@ -205,6 +205,14 @@ typedef struct natagg_options {
    * been found to carry it, and those that come together are received so (GRO). 0: never. `gso` in
    * natagg_statistics says what came of it. [1] */
   int32_t gso;
+
+  /* File for every packet that this worker sends and receives, a capture (pcap, times in ns) for
+   * natagg-replay, tcpdump and Wireshark. Created or emptied by natagg_connect(), whole after
+   * natagg_close(), and each worker needs one of its own. A thread of its own writes it and holds
+   * nothing up: packets that come faster than it writes are left out, and a write that fails ends
+   * the recording but not the job; `unrecorded_packets` and `record_error` in natagg_statistics
+   * tell. Without a key the file shows the gradients to one byte. NULL or "": none. [NULL] */
+  const char* record;
 } natagg_options;
 
 /* Whether packets leave together, by UDP segmentation offload. */
@@ -248,6 +256,9 @@ typedef struct natagg_statistics {
   natagg_gso gso;               /* whether packets leave together; see natagg_gso */
   uint64_t gso_packets;         /* sent, in one piece with others as far as this host's device */
   uint64_t gro_packets;         /* received, in one piece with others */
+  uint64_t recorded_packets;    /* in the file of the option `record`, or on their way to it */
+  uint64_t unrecorded_packets;  /* that the file lacks: with any, it is no full record */
+  int32_t record_error;         /* errno of the write that ended the recording; 0: none has */
 } natagg_statistics;
 
 /* Which ranks the results of an operation are without. */

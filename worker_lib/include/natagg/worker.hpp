@@ -80,6 +80,7 @@ struct Options {
   std::chrono::duration<std::uint32_t, std::micro> busy_poll{0};
   std::uint32_t io_threads = 1;
   bool gso = true;
+  std::string record = {};
 };
 
 /// An operation of a worker, by number. A copy is the same operation, and dropping it does not
@@ -217,6 +218,7 @@ inline Worker::Worker(const Options& options) {
   c.busy_poll_us = options.busy_poll.count();
   c.io_threads = options.io_threads;
   c.gso = options.gso ? 1 : 0;
+  c.record = options.record.c_str();
 
   std::array<char, 1024> text{};
   const natagg_status status = natagg_connect(&c, &worker_, text.data(), text.size());
