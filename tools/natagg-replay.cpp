@@ -9,6 +9,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/trace/shard_replay.hpp"
 #include "tools/trace/udp_replay.hpp"
@@ -25,7 +26,7 @@ constexpr int kWrong = 1;
 constexpr int kUsage = 2;
 
 struct ReplayOptions {
-  std::string trace;
+  std::vector<std::string> traces;
   std::string to;
   UdpTarget target;
   Pace pace;
@@ -38,7 +39,9 @@ std::optional<ReplayOptions> parse(int argc, const char* const* argv) {
   options.target.first_job = 0x7E57'0000;
   bool shard = false;
   po::options_description visible(
-      "natagg-replay TRACE: plays a trace into an aggregator and checks its answers bit by bit");
+      "natagg-replay TRACE...: plays a trace, of one file or several, into an aggregator and "
+      "checks "
+      "its answers bit by bit");
   visible.add_options()                //
       ("help", "print this and exit")  //
       ("eal", po::value(&options.target.network.eal)->value_name("arguments"),
@@ -61,11 +64,11 @@ std::optional<ReplayOptions> parse(int argc, const char* const* argv) {
            ->value_name("udp|memif:path[,id=n]|ethdev:device"),
        "with --to: as workers have it");
   po::options_description all(visible);
-  all.add_options()("trace", po::value(&options.trace));
+  all.add_options()("trace", po::value(&options.traces));
   po::variables_map given;
   po::store(po::command_line_parser(argc, argv)
                 .options(all)
-                .positional(po::positional_options_description().add("trace", 1))
+                .positional(po::positional_options_description().add("trace", -1))
                 .run(),
             given);
   if (given.count("help") != 0) {
@@ -73,7 +76,7 @@ std::optional<ReplayOptions> parse(int argc, const char* const* argv) {
     return std::nullopt;
   }
   po::notify(given);
-  if (options.trace.empty()) throw po::error("give a trace");
+  if (options.traces.empty()) throw po::error("give a trace");
   if (shard && !options.to.empty()) throw po::error("give --shard or --to");
   const NetworkOptions& network = options.target.network;
   if (options.to.empty() && !(network.transport + network.local + network.eal).empty()) {
@@ -94,7 +97,7 @@ std::optional<ReplayOptions> parse(int argc, const char* const* argv) {
 }
 
 int run(const ReplayOptions& options) {
-  const TraceSurvey survey(options.trace);
+  const TraceSurvey survey(options.traces);
   const ReplayReport report =
       options.to.empty() ? replay_into_shards(survey, options.pace, options.loops)
                          : replay_over_udp(survey, options.target, options.pace, options.loops);

@@ -71,6 +71,27 @@ class Replay(ReplayTest):
                 self.assertEqual(report["trace"]["results_unchecked"], 0)
                 self.assertEqual(report["trace"]["shards"], 2)
 
+    def test_of_what_the_workers_recorded_gives_the_same_bits(self):
+        files = [self.lab.scratch / f"rank{rank}.pcap" for rank in range(3)]
+        reports = self.lab.all_reduce(3, input=lambda rank: GRADIENTS[rank], seed=5, repeat=2,
+                                      record=lambda rank: files[rank])
+        for report in reports:
+            self.assertEqual((report["unrecorded_packets"], report["record_error"]), (0, 0))
+            self.assertGreaterEqual(report["recorded_packets"],
+                                    report["data_packets"] + report["result_packets"])
+        chunks = 2 * 153  # of 1,408 values
+        for options in ((), ("--to", self.lab.aggregators[0].address)):
+            with self.subTest(options=options):
+                report = self.replay(*files, *options)
+                self.assertEqual(report["answers"]["right"], chunks)
+                self.assertGreaterEqual(report["trace"]["results_right"], 3 * chunks)
+        status, text = self.lab.workers[0].run(TOOLS / "natagg-replay", files[1])
+        self.assertEqual(status, 1, text)
+        self.assertIn("no JOIN of ranks 0 and 2 is in the trace", text)
+        status, text = self.lab.workers[0].run("tcpdump", "-nr", files[1])
+        self.assertEqual(status, 0, text)
+        self.assertGreater(text.count(" IP "), reports[1]["recorded_packets"])
+
     def test_of_generated_jobs_into_a_daemon_gives_the_same_bits_in_a_loop(self):
         trace = self.generate("--world", 5, "--jobs", 2, "--count", 100_000, "--loss", 0.02,
                               "--duplication", 0.02, "--reordering", 0.02)

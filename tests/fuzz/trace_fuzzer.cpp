@@ -83,7 +83,7 @@ std::vector<std::uint8_t> compose(Input& input) {
 void check(const TracePacket& packet, Fenced& fence) {
   const auto datagram = fence.hold(packet.datagram);
   require(proto::validate(datagram) == proto::Reject::kNone, "what is read is natagg's");
-  require(packet.number > 0, "packets count from 1");
+  require(packet.place.number > 0, "packets count from 1");
 }
 
 std::FILE* as_file(std::span<const std::uint8_t> bytes) {

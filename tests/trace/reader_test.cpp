@@ -67,7 +67,7 @@ class Reader : public ::testing::Test {
     TraceReader reader(path_.string());
     Read all;
     while (const auto packet = reader.next()) {
-      all.numbers.push_back(packet->number);
+      all.numbers.push_back(packet->place.number);
       all.times.push_back(packet->time);
       all.sources.push_back(packet->from);
       all.datagrams.emplace_back(packet->datagram.begin(), packet->datagram.end());

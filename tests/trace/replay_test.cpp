@@ -178,13 +178,14 @@ TEST_F(Replay, NamesThePacketOfARecordedResultThatIsWrong) {
   EXPECT_EQ(survey.recorded().wrong, 1U);
   ASSERT_EQ(survey.findings().count(), 1U);
   const Finding& finding = survey.findings().kept()[0];
-  EXPECT_EQ(finding.packet, static_cast<std::uint64_t>(result - file.records.begin()) + 1);
+  EXPECT_EQ(finding.packet.number, static_cast<std::uint64_t>(result - file.records.begin()) + 1);
   expect_contains(finding.text, "RESULT, sequence");
   expect_contains(finding.text, "value 7 is");
   // The live aggregator is right all the same.
   EXPECT_EQ(report.answers.right, survey.complete_chunks());
   EXPECT_EQ(report.answers.wrong + report.answers.missing, 0U);
-  expect_contains(to_text(survey, report), "packet " + std::to_string(finding.packet) + ": ");
+  expect_contains(to_text(survey, report),
+                  "packet " + std::to_string(finding.packet.number) + ": ");
   expect_contains(to_json(survey, report), "\"results_wrong\": 1");
 }
 
@@ -198,7 +199,7 @@ TEST_F(Replay, NamesDataThatIsSentAgainWithOtherValues) {
   write(file);
   const TraceSurvey survey(path_.string());
   ASSERT_EQ(survey.findings().count(), 1U);
-  EXPECT_EQ(survey.findings().kept()[0].packet, static_cast<std::uint64_t>(place) + 1);
+  EXPECT_EQ(survey.findings().kept()[0].packet.number, static_cast<std::uint64_t>(place) + 1);
   expect_contains(survey.findings().kept()[0].text, "has other values");
 }
 

@@ -75,6 +75,11 @@ bool ReplayLedger::may_send(std::size_t index, std::uint32_t sequence) const {
   return proto::serial_less(before, session.first_sequence()) || answered(index, before);
 }
 
+bool ReplayLedger::may_leave(std::size_t index) const {
+  const TraceSession& session = survey_.sessions()[index];
+  return session.aborted() || live_[index].answered.size() >= session.complete_chunks();
+}
+
 void ReplayLedger::hold(std::size_t index, std::uint32_t sequence, HeldPacket packet) {
   ++held_;
   const std::uint32_t before = sequence - survey_.sessions()[index].window();
@@ -109,7 +114,7 @@ std::optional<ReplayLedger::Answer> ReplayLedger::take(std::span<const std::byte
   if (reject != proto::Reject::kNone) {
     ++answers_.wrong;
     findings_.add(
-        0, "the aggregator sent what is no natagg packet: " + std::string(to_string(reject)));
+        {}, "the aggregator sent what is no natagg packet: " + std::string(to_string(reject)));
     return std::nullopt;
   }
   const Header header = proto::read_header(datagram);
@@ -122,9 +127,10 @@ std::optional<ReplayLedger::Answer> ReplayLedger::take(std::span<const std::byte
     live.aborted = true;
     if (!session.aborted()) {
       const auto body = proto::read_body<proto::AbortBody>(datagram);
-      findings_.add(0, session.describe() + ": the aggregator ends the session, which it did not " +
-                           "when it was recorded: " + std::string(to_string(body.reason)) +
-                           ", rank " + std::to_string(body.rank.value()));
+      findings_.add({}, session.describe() +
+                            ": the aggregator ends the session, which it did not " +
+                            "when it was recorded: " + std::string(to_string(body.reason)) +
+                            ", rank " + std::to_string(body.rank.value()));
     }
   }
   if (header.type != Type::kResult) return std::nullopt;
@@ -134,7 +140,7 @@ std::optional<ReplayLedger::Answer> ReplayLedger::take(std::span<const std::byte
   const TraceChunk* chunk = session.chunk(sequence);
   if (chunk == nullptr || !chunk->complete()) {
     ++answers_.wrong;
-    findings_.add(chunk == nullptr ? 0 : chunk->first_packet,
+    findings_.add(chunk == nullptr ? PacketPlace{} : chunk->first_packet,
                   session.describe() + ": the aggregator answers sequence " +
                       std::to_string(sequence) + ", to which not all ranks contribute");
     return std::nullopt;

@@ -35,7 +35,7 @@ struct Answers {
 
 /// A packet that waits until it may be sent.
 struct HeldPacket {
-  std::uint64_t number = 0;  // in the trace
+  PacketPlace place;
   proto::Endpoint from;
   std::vector<std::byte> datagram;  // as recorded
 };
@@ -67,6 +67,10 @@ class ReplayLedger {
   /// What waited for the result of `sequence`, in its order.
   [[nodiscard]] std::vector<HeldPacket> release(std::size_t session, std::uint32_t sequence);
   [[nodiscard]] std::uint64_t held() const { return held_; }
+
+  /// Whether a rank may leave: nothing is to be answered any more, or the recorded session was cut
+  /// off too. By the clock of another machine, a LEAVE may stand before others' last DATA.
+  [[nodiscard]] bool may_leave(std::size_t session) const;
 
   /// Puts the live session's numbers in the place of the recorded ones.
   void translate(std::size_t session, std::span<std::byte> datagram) const;

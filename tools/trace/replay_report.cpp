@@ -49,7 +49,7 @@ double microseconds(const ReplayReport& report, std::uint64_t ticks) {
 }
 
 std::string place(const Finding& finding) {
-  return finding.packet == 0 ? "" : "packet " + std::to_string(finding.packet) + ": ";
+  return finding.packet.number == 0 ? "" : to_string(finding.packet) + ": ";
 }
 
 std::string quoted(std::string_view text) {
@@ -72,7 +72,8 @@ void add_json_findings(std::ostream& out, const Findings& findings) {
   out << "[";
   const char* separator = "";
   for (const Finding& finding : findings.kept()) {
-    out << separator << "{\"packet\": " << finding.packet << ", \"text\": " << quoted(finding.text)
+    out << separator << "{\"file\": " << finding.packet.file
+        << ", \"packet\": " << finding.packet.number << ", \"text\": " << quoted(finding.text)
         << "}";
     separator = ", ";
   }

@@ -52,8 +52,8 @@ class ShardReplay {
 
   /// Returns the shards' time at the end, when they have forgotten the jobs.
   std::int64_t play() {
-    TraceReader reader(survey_.path());
-    while (const auto packet = reader.next()) {
+    TraceMerge trace(survey_.paths());
+    while (const auto packet = trace.next()) {
       const proto::Header header = proto::read_header(packet->datagram);
       const bool live = header.type == Type::kData || header.type == Type::kHeartbeat ||
                         header.type == Type::kLeave;
@@ -62,7 +62,8 @@ class ShardReplay {
       if (const auto due = pacer_.next(packet->time)) wait_until(*due);
       pass_time(packet->time + offset_);
       if (!ledger_.live(*session)) form(*session);
-      HeldPacket next{.number = packet->number,
+      if (header.type == Type::kLeave && !ledger_.may_leave(*session)) continue;
+      HeldPacket next{.place = packet->place,
                       .from = packet->from,
                       .datagram = {packet->datagram.begin(), packet->datagram.end()}};
       if (header.type == Type::kData && !ledger_.may_send(*session, header.sequence.value())) {
@@ -140,7 +141,7 @@ class ShardReplay {
       }
     }
     if (ledger_.live(index)) return;
-    throw TraceError(survey_.path() + ": " + session.describe() + " cannot be formed: " + refusal);
+    throw TraceError(survey_.name() + ": " + session.describe() + " cannot be formed: " + refusal);
   }
 
   /// Sends a packet, and those that waited for its answer.

@@ -44,7 +44,22 @@ void TraceReader::Close::operator()(pcap* capture) const {
   pcap_close(capture);
 }
 
-TraceReader::TraceReader(const std::string& path) : name_(path) {
+std::string to_string(const PacketPlace& place) {
+  const std::string packet = "packet " + std::to_string(place.number);
+  return place.file == 0 ? packet : packet + " of file " + std::to_string(place.file);
+}
+
+std::optional<std::int64_t> time_between(const timeval& from, const timeval& to) {
+  constexpr std::int64_t kLongest = std::int64_t{10} * 365 * 24 * 3600;  // s
+  std::int64_t seconds = 0;
+  if (__builtin_sub_overflow(to.tv_sec, from.tv_sec, &seconds) || std::abs(seconds) > kLongest) {
+    return std::nullopt;
+  }
+  return seconds * kNanoseconds + to.tv_usec - from.tv_usec;
+}
+
+TraceReader::TraceReader(const std::string& path, std::uint32_t file) : name_(path) {
+  packet_.place.file = file;
   ErrorText error{};
   capture_.reset(pcap_open_offline_with_tstamp_precision(path.c_str(), PCAP_TSTAMP_PRECISION_NANO,
                                                          error.data()));
@@ -89,16 +104,11 @@ std::optional<TracePacket> TraceReader::next() {
   }
 }
 
-/// Of a file that was opened for nanoseconds.
 std::int64_t TraceReader::time_of(const timeval& stamp) {
-  constexpr std::int64_t kLongest = std::int64_t{10} * 365 * 24 * 3600;  // s
   if (!first_) first_ = stamp;
-  std::int64_t seconds = 0;
-  if (__builtin_sub_overflow(stamp.tv_sec, first_->tv_sec, &seconds) ||
-      std::abs(seconds) > kLongest) {
-    refuse("was captured more than ten years before or after the first");
-  }
-  return kFirstPacket + seconds * kNanoseconds + stamp.tv_usec - first_->tv_usec;
+  const auto since = time_between(*first_, stamp);
+  if (!since) refuse("was captured more than ten years before or after the first");
+  return kFirstPacket + *since;
 }
 
 bool TraceReader::read_frame() {
@@ -106,7 +116,7 @@ bool TraceReader::read_frame() {
   const unsigned char* data = nullptr;
   const int result = pcap_next_ex(capture_.get(), &header, &data);
   if (result == PCAP_ERROR_BREAK) return false;
-  ++packet_.number;
+  ++packet_.place.number;
   if (result != 1) refuse(std::string("cannot be read: ") + pcap_geterr(capture_.get()));
   const auto found = find_datagram(link_, std::as_bytes(std::span(data, header->caplen)));
   if (!found || !may_be_natagg(found->payload) || found->length < sizeof(proto::Header)) {
@@ -142,7 +152,7 @@ bool TraceReader::take_datagram() {
 }
 
 void TraceReader::refuse(const std::string& why) const {
-  throw TraceError(name_ + ": packet " + std::to_string(packet_.number) + " " + why);
+  throw TraceError(name_ + ": packet " + std::to_string(packet_.place.number) + " " + why);
 }
 
 }  // namespace natagg::tools

@@ -8,6 +8,7 @@
 
 #include <sys/time.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -33,9 +34,22 @@ class TraceError : public std::runtime_error {
 /// Capture tools have set their clocks to any year; only differences count.
 inline constexpr std::int64_t kFirstPacket = std::int64_t{24} * 3600 * 1'000'000'000;
 
+/// From one time of a file with nanoseconds to another, in ns; nothing when that is more than ten
+/// years, which no trace spans.
+[[nodiscard]] std::optional<std::int64_t> time_between(const timeval& from, const timeval& to);
+
+/// Which packet of a trace. As text "packet 3", or "packet 3 of file 2" in a trace of several.
+struct PacketPlace {
+  std::uint64_t number = 0;  // in its file, from 1, as capture tools count; 0: none
+  std::uint32_t file = 0;    // from 1 in the order they were given; 0: the only one
+
+  auto operator<=>(const PacketPlace&) const = default;
+};
+[[nodiscard]] std::string to_string(const PacketPlace& place);
+
 struct TracePacket {
-  std::uint64_t number = 0;  // in the file, from 1, as capture tools count
-  std::int64_t time = 0;     // ns; the first that is natagg's has kFirstPacket
+  PacketPlace place;
+  std::int64_t time = 0;  // ns; the first that is natagg's has kFirstPacket
   proto::Endpoint from;
   proto::Endpoint to;
   std::span<const std::byte> datagram;  // valid by proto::validate(); until the next call
@@ -43,8 +57,9 @@ struct TracePacket {
 
 class TraceReader {
  public:
-  /// Throws TraceError where `path` is no capture of a link that is understood.
-  explicit TraceReader(const std::string& path);
+  /// Throws TraceError where `path` is no capture of a link that is understood. `file` goes into
+  /// the packets' places.
+  explicit TraceReader(const std::string& path, std::uint32_t file = 0);
 
   /// Likewise, reading `file` and closing it in the end; `name` is for errors.
   TraceReader(std::FILE* file, std::string name);
@@ -56,6 +71,9 @@ class TraceReader {
   /// Packets so far that are not natagg's.
   [[nodiscard]] std::uint64_t foreign() const { return foreign_; }
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// When natagg's first packet was captured, by the file's clock: since 1970, with ns in the place
+  /// of the us. Nothing before it has been read.
+  [[nodiscard]] const std::optional<timeval>& started() const { return first_; }
 
  private:
   struct Close {

@@ -61,7 +61,7 @@ std::string first_difference(std::span<const std::uint8_t> bytes,
 }
 
 TraceSession::TraceSession(std::uint32_t job, std::uint32_t epoch, const proto::Endpoint& shard,
-                           Joins joins, std::uint64_t packet)
+                           Joins joins, const PacketPlace& packet)
     : job_(job), epoch_(epoch), shard_(shard), joins_(std::move(joins)), first_packet_(packet) {
   values_ = proto::kMaxValues;
   window_ = proto::kMaxWindow;
@@ -123,7 +123,7 @@ void TraceSession::on_data(const TracePacket& packet, Findings& findings) {
   TraceChunk& chunk = chunks_[sequence];
   if (chunk.contributions.empty()) {
     chunk.terms = chunk_of(header);
-    chunk.first_packet = packet.number;
+    chunk.first_packet = packet.place;
     chunk.contributions.resize(joins_.size());
     chunk.sum.emplace(bytes.size());
   }
@@ -131,14 +131,14 @@ void TraceSession::on_data(const TracePacket& packet, Findings& findings) {
   const std::string who =
       describe() + ": DATA of rank " + std::to_string(rank) + ", " + at(sequence) + ", ";
   if (chunk.terms != chunk_of(header)) {
-    return findings.add(packet.number, who + "is for another chunk than the first, packet " +
-                                           std::to_string(chunk.first_packet) + ", says");
+    return findings.add(packet.place, who + "is for another chunk than the first, " +
+                                          to_string(chunk.first_packet) + ", says");
   }
   const std::uint64_t hash = hash_of(bytes);
   std::uint64_t& contribution = chunk.contributions[rank];
   if (contribution != 0) {
     if (contribution != hash) {
-      findings.add(packet.number, who + "has other values than when it was sent before");
+      findings.add(packet.place, who + "has other values than when it was sent before");
     }
     return;
   }
@@ -163,8 +163,9 @@ void TraceSession::complete(TraceChunk& chunk, std::uint32_t sequence, Findings&
   }
 }
 
-void TraceSession::compare(const TraceChunk& chunk, std::uint32_t sequence, std::uint64_t packet,
-                           std::span<const std::uint8_t> bytes, Findings& findings) {
+void TraceSession::compare(const TraceChunk& chunk, std::uint32_t sequence,
+                           const PacketPlace& packet, std::span<const std::uint8_t> bytes,
+                           Findings& findings) {
   if (std::ranges::equal(bytes, chunk.expected)) {
     ++recorded_.right;
     return;
@@ -185,11 +186,11 @@ void TraceSession::on_result(const TracePacket& packet, Findings& findings) {
   TraceChunk& chunk = found->second;
   if (chunk.terms != chunk_of(header)) {
     ++recorded_.wrong;
-    return findings.add(packet.number, describe() + ": RESULT, " + at(found->first) +
-                                           ", is for another chunk than its DATA");
+    return findings.add(packet.place, describe() + ": RESULT, " + at(found->first) +
+                                          ", is for another chunk than its DATA");
   }
-  if (chunk.complete()) return compare(chunk, found->first, packet.number, bytes, findings);
-  chunk.early.emplace(packet.number, std::vector(bytes.begin(), bytes.end()));
+  if (chunk.complete()) return compare(chunk, found->first, packet.place, bytes, findings);
+  chunk.early.emplace(packet.place, std::vector(bytes.begin(), bytes.end()));
 }
 
 void TraceSession::finish(const std::string& trace) {
@@ -198,9 +199,9 @@ void TraceSession::finish(const std::string& trace) {
     if (joins_[rank].datagram.empty()) missing.push_back(rank);
   }
   if (!missing.empty()) {
-    throw TraceError(trace + ": packet " + std::to_string(first_packet_) + " belongs to " +
-                     describe() + " of " + std::to_string(joins_.size()) +
-                     " ranks, and no JOIN of " + list_of_ranks(missing) +
+    throw TraceError(trace + ": " + to_string(first_packet_) + " belongs to " + describe() +
+                     " of " + std::to_string(joins_.size()) + " ranks, and no JOIN of " +
+                     list_of_ranks(missing) +
                      " is in the trace: begin to record before the ranks start, and record all");
   }
   if (!welcomed_) first_sequence_ = least_sequence_.value_or(0);

@@ -24,7 +24,7 @@ namespace natagg::tools {
 
 /// Something about a packet of the trace, or about an answer to it, that is not as it should be.
 struct Finding {
-  std::uint64_t packet = 0;  // of the trace; 0: of none
+  PacketPlace packet;  // of the trace, if of any
   std::string text;
 };
 
@@ -32,7 +32,7 @@ class Findings {
  public:
   static constexpr std::size_t kKept = 20;
 
-  void add(std::uint64_t packet, std::string text) {
+  void add(const PacketPlace& packet, std::string text) {
     if (kept_.size() < kKept) kept_.push_back({packet, std::move(text)});
     ++count_;
   }
@@ -55,13 +55,13 @@ struct RecordedResults {
 /// A chunk, from its first acceptable DATA on.
 struct TraceChunk {
   aggregator::Chunk terms;
-  std::uint64_t first_packet = 0;
+  PacketPlace first_packet;
   std::vector<std::uint64_t> contributions;  // by rank: hash of the bytes, 0 for none
   std::uint16_t ranks = 0;                   // that contributed
   std::optional<ExpectedSum> sum;            // while some are missing
   std::vector<std::uint8_t> expected;        // once none is
   bool specials = false;
-  std::map<std::uint64_t, std::vector<std::uint8_t>> early;  // RESULTs before the last DATA
+  std::map<PacketPlace, std::vector<std::uint8_t>> early;  // RESULTs before the last DATA
 
   [[nodiscard]] bool complete() const { return !expected.empty(); }
 };
@@ -81,7 +81,7 @@ class TraceSession {
 
   /// The session that `packet`, its first in the trace, belongs to. `joins` has at least one.
   TraceSession(std::uint32_t job, std::uint32_t epoch, const proto::Endpoint& shard, Joins joins,
-               std::uint64_t packet);
+               const PacketPlace& packet);
 
   /// What a shard was told or told its members. Each is valid and of this session.
   void on_join(std::uint16_t rank, const Join& join);
@@ -119,14 +119,14 @@ class TraceSession {
   /// Whether a shard takes it: from its member, on the agreed terms.
   [[nodiscard]] bool acceptable(const TracePacket& packet, const proto::Header& header);
   void complete(TraceChunk& chunk, std::uint32_t sequence, Findings& findings);
-  void compare(const TraceChunk& chunk, std::uint32_t sequence, std::uint64_t packet,
+  void compare(const TraceChunk& chunk, std::uint32_t sequence, const PacketPlace& packet,
                std::span<const std::uint8_t> bytes, Findings& findings);
 
   std::uint32_t job_;
   std::uint32_t epoch_;
   proto::Endpoint shard_;
   Joins joins_;
-  std::uint64_t first_packet_;
+  PacketPlace first_packet_;
   bool welcomed_ = false;  // what follows is what WELCOME says, else what DATA and JOIN imply
   std::uint16_t values_ = 0;
   std::uint16_t window_ = 0;

@@ -14,25 +14,26 @@ namespace natagg::tools {
 using proto::Header;
 using proto::Type;
 
-TraceSurvey::TraceSurvey(const std::string& path) : path_(path) {
-  TraceReader reader(path);
+TraceSurvey::TraceSurvey(std::vector<std::string> paths) : paths_(std::move(paths)) {
+  TraceMerge trace(paths_);
+  name_ = trace.name();
+  read(trace);
+}
+
+TraceSurvey::TraceSurvey(TraceReader& reader) : name_(reader.name()) {
   read(reader);
 }
 
-TraceSurvey::TraceSurvey(TraceReader& reader) : path_(reader.name()) {
-  read(reader);
-}
-
-void TraceSurvey::read(TraceReader& reader) {
-  while (const auto packet = reader.next()) {
+void TraceSurvey::read(auto& trace) {
+  while (const auto packet = trace.next()) {
     if (packets_++ == 0) first_time_ = packet->time;
     last_time_ = std::max(last_time_, packet->time);
     take(*packet);
   }
-  foreign_ = reader.foreign();
-  if (packets_ == 0) throw TraceError(path_ + ": has no natagg packet");
-  if (sessions_.empty()) throw TraceError(path_ + ": no session becomes ready in it");
-  for (TraceSession& session : sessions_) session.finish(path_);
+  foreign_ = trace.foreign();
+  if (packets_ == 0) throw TraceError(name_ + ": has no natagg packet");
+  if (sessions_.empty()) throw TraceError(name_ + ": no session becomes ready in it");
+  for (TraceSession& session : sessions_) session.finish(name_);
 }
 
 void TraceSurvey::take(const TracePacket& packet) {
@@ -56,7 +57,7 @@ void TraceSurvey::on_values(const TracePacket& packet, const Header& header) {
   TraceSession& found = session(packet, header, answer ? packet.from : packet.to, std::nullopt);
   const proto::Operation operation = proto::from_fingerprint(header.fingerprint.value());
   if (found.drops_stragglers() && proto::may_be_partial(operation.reduction)) {
-    throw TraceError(path_ + ": packet " + std::to_string(packet.number) + " is of a " +
+    throw TraceError(name_ + ": " + to_string(packet.place) + " is of a " +
                      proto::to_string(operation) + " of " + found.describe() +
                      ", which has a straggler deadline: which ranks its results have depends on "
                      "when packets came, and no replay repeats that");
@@ -117,7 +118,7 @@ TraceSession& TraceSurvey::session(const TracePacket& packet, const Header& head
                                    std::optional<std::uint16_t> place) {
   if (const auto index = session_of(shard, header)) return sessions_[*index];
   const auto refuse = [&](const std::string& why) {
-    throw TraceError(path_ + ": packet " + std::to_string(packet.number) + " is " +
+    throw TraceError(name_ + ": " + to_string(packet.place) + " is " +
                      std::string(to_string(header.type)) + " of job " +
                      std::to_string(header.job.value()) + " epoch " +
                      std::to_string(header.epoch.value()) + " at " + proto::to_string(shard) + why);
@@ -137,7 +138,7 @@ TraceSession& TraceSurvey::session(const TracePacket& packet, const Header& head
   }
   const TraceSession::Joins& joins = joins_[candidates.front()];
   const std::size_t index = sessions_.size();
-  sessions_.emplace_back(header.job.value(), header.epoch.value(), shard, joins, packet.number);
+  sessions_.emplace_back(header.job.value(), header.epoch.value(), shard, joins, packet.place);
   by_epoch_[{shard, header.job.value(), header.epoch.value()}] = index;
   if (std::ranges::any_of(joins, [](const auto& join) { return join.datagram.empty(); })) {
     open_[candidates.front()].push_back(index);

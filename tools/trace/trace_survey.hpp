@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tools/trace/trace_merge.hpp"
 #include "tools/trace/trace_session.hpp"
 
 namespace natagg::tools {
@@ -19,11 +20,14 @@ namespace natagg::tools {
 class TraceSurvey {
  public:
   /// Reads the whole trace. Throws TraceError where it cannot be replayed.
-  explicit TraceSurvey(const std::string& path);
+  explicit TraceSurvey(std::vector<std::string> paths);
+  explicit TraceSurvey(const std::string& path) : TraceSurvey(std::vector{path}) {}
   /// Likewise, from a reader that has read nothing yet.
   explicit TraceSurvey(TraceReader& reader);
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The files, to be read again, and what to call them in errors.
+  [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::vector<TraceSession>& sessions() const { return sessions_; }
   /// Index of the session that a packet to or from `shard` belongs to.
   [[nodiscard]] std::optional<std::size_t> session_of(const proto::Endpoint& shard,
@@ -44,7 +48,7 @@ class TraceSurvey {
   using SessionKey = std::tuple<proto::Endpoint, std::uint32_t, std::uint32_t>;  // job, epoch
   using PlaceKey = std::tuple<proto::Endpoint, std::uint32_t, std::uint16_t>;    // job, place
 
-  void read(TraceReader& reader);
+  void read(auto& trace);
   void take(const TracePacket& packet);
   void on_join(const TracePacket& packet, const proto::Header& header);
   void on_welcome(const TracePacket& packet, const proto::Header& header);
@@ -54,7 +58,8 @@ class TraceSurvey {
                                       const proto::Endpoint& shard,
                                       std::optional<std::uint16_t> place);
 
-  std::string path_;
+  std::vector<std::string> paths_;
+  std::string name_;
   std::vector<TraceSession> sessions_;
   std::map<SessionKey, std::size_t> by_epoch_;
   std::map<PlaceKey, TraceSession::Joins> joins_;      // the latest of each rank

@@ -46,9 +46,9 @@ class UdpReplay {
 
   void play() {
     const std::int64_t begin = monotonic_ns();
-    TraceReader reader(survey_.path());
+    TraceMerge trace(survey_.paths());
     int since_look = 0;
-    while (const auto packet = reader.next()) {
+    while (const auto packet = trace.next()) {
       const proto::Header header = proto::read_header(packet->datagram);
       const bool live = header.type == Type::kData || header.type == Type::kHeartbeat ||
                         header.type == Type::kLeave;
@@ -57,6 +57,7 @@ class UdpReplay {
       if (!ledger_.live(*session)) form(*session);
       if (const auto due = pacer_.next(packet->time)) wait_until(*due);
       if (header.type == Type::kLeave) wait_for([&] { return !awaits(*session); });
+      if (header.type == Type::kLeave && !ledger_.may_leave(*session)) continue;
       wait_for([&] { return awaiting_.size() < in_flight_; });
       take(*session, header, *packet);
       if (++since_look % kPacketsAtOnce == 0) look(0);
@@ -87,11 +88,11 @@ class UdpReplay {
     const std::uint32_t sequence = header.sequence.value();
     if (ledger_.may_send(session, sequence)) return send_data(session, header, std::move(datagram));
     if (++stored_ > kMostStored) {
-      throw TraceError(survey_.path() + ": packet " + std::to_string(packet.number) +
+      throw TraceError(survey_.name() + ": " + to_string(packet.place) +
                        " and too many before it wait for chunks that the trace does not finish");
     }
     ledger_.hold(session, sequence,
-                 {.number = packet.number, .from = packet.from, .datagram = std::move(datagram)});
+                 {.place = packet.place, .from = packet.from, .datagram = std::move(datagram)});
   }
 
   void send_data(std::size_t session, const proto::Header& header,
