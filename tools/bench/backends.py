@@ -90,6 +90,12 @@ def _last_words(process):
     return words[0].rpartition("/")[2] if words else f"{process.name} ended: {process.wait(1)}"
 
 
+def _daemons_last_words(error):
+    lines = str(error).strip().splitlines()
+    reasons = [line.partition(" critical ")[2] for line in lines if " critical " in line]
+    return "natagg-aggregator: " + reasons[-1] if reasons else lines[0]
+
+
 class Natagg:
     name = "natagg"
     label = "natagg"
@@ -116,7 +122,7 @@ class Natagg:
         except LabError as error:
             for aggregator in started:
                 aggregator.kill()
-            raise RunFailed(str(error).splitlines()[0]) from None
+            raise RunFailed(_daemons_last_words(error)) from None
         watch = [aggregator.process.pid for aggregator in lab.aggregators]
         pool = ",".join(aggregator.address for aggregator in lab.aggregators)
         try:
@@ -154,7 +160,7 @@ class Natagg:
             counters = aggregator.stop()
             return {**counters, "missed": max(packets - counters.get("rx_frames", 0), 0)}
         except LabError as error:
-            raise RunFailed(str(error).splitlines()[0]) from None
+            raise RunFailed(_daemons_last_words(error)) from None
 
 
 class NataggMemif(Natagg):
