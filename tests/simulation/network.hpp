@@ -76,6 +76,11 @@ class Network {
   void set_link(std::uint32_t address, const LinkConfig& config) { links_[address] = Link(config); }
   [[nodiscard]] const Link& link(std::uint32_t address) { return links_[address]; }
 
+  /// What the host of that address sends as one packet, to be cut up on its way, is not any more:
+  /// it arrives at nobody.
+  void leave_whole(std::uint32_t address) { whole_.insert(address); }
+  [[nodiscard]] bool cuts_up(std::uint32_t address) const { return !whole_.contains(address); }
+
   /// Nothing gets through any more from one address to the other; heal() ends that.
   void cut(std::uint32_t from, std::uint32_t to) { cuts_.insert({from, to}); }
   void cut_both_ways(std::uint32_t one, std::uint32_t other) {
@@ -147,6 +152,7 @@ class Network {
   std::map<proto::Endpoint, std::size_t> path_mtu_;
   std::map<std::uint32_t, Link> links_;
   std::set<proto::Endpoint> deaf_;
+  std::set<std::uint32_t> whole_;  // whose large packets nobody cuts apart
   std::set<std::pair<std::uint32_t, std::uint32_t>> cuts_;
   std::map<proto::Endpoint, std::set<proto::Endpoint>> groups_;
   std::map<std::pair<proto::Endpoint, proto::Endpoint>, Time> last_arrival_;

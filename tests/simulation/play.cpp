@@ -100,6 +100,7 @@ worker::StreamConfig stream_config(const Scenario& scenario, std::size_t rank,
   config.window = plan.window;
   config.in_flight = plan.in_flight;
   config.lane.count = plan.lanes;
+  config.segmentation = plan.segments;
   config.first_operation = scenario.first_operation;
   config.straggler_deadline = scenario.straggler_deadline;
   config.quorum = scenario.quorum;
@@ -154,6 +155,7 @@ void add_rank(World& world, const Scenario& scenario, std::size_t rank, std::uin
     config.connect_deadline = world.now() + plan.start + scenario.connect_within;
   }
   WorkerHost& host = world.add_worker(config, world.now() + plan.start);
+  if (!plan.path_cuts) world.network().leave_whole(host.self().address);
   for (const proto::Endpoint& lane : host.endpoints()) {
     world.network().set_path_mtu(lane, plan.path_mtu);
     if (!plan.hears_multicast) world.network().deafen(lane);

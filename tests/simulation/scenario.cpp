@@ -169,6 +169,7 @@ Scenario draw(std::uint64_t seed) {
     bound_lateness(scenario);
   }
   draw_lanes(scenario);
+  draw_segmentation(scenario);
   return scenario;
 }
 
@@ -181,6 +182,15 @@ void draw_lanes(Scenario& scenario) {
   if (random.chance(0.6)) return;
   for (WorkerPlan& worker : scenario.workers) {
     if (random.chance(0.7)) worker.lanes = static_cast<std::uint16_t>(random.between(2, 4));
+  }
+}
+
+void draw_segmentation(Scenario& scenario) {
+  Random random(scenario.seed * 2'862'933'555'777'941'757 + 3'037'000'493);
+  if (random.chance(0.5)) return;
+  for (WorkerPlan& worker : scenario.workers) {
+    worker.segments = random.chance(0.7);
+    worker.path_cuts = random.chance(0.5);
   }
 }
 
@@ -252,6 +262,7 @@ void print_worker(std::ostream& text, const WorkerPlan& worker) {
   text << " ms, mtu " << worker.mtu << '/' << worker.path_mtu << ", window " << worker.window
        << ", in flight " << worker.in_flight;
   if (worker.lanes > 1) text << ", " << worker.lanes << " lanes";
+  if (worker.segments) text << ", segments" << (worker.path_cuts ? "" : " that nobody cuts apart");
   if (!worker.hears_multicast) text << ", hears no multicast";
   if (!worker.kernels.empty()) text << ", " << worker.kernels;
   if (worker.pause_from != kNever) {

@@ -44,6 +44,8 @@ struct WorkerPlan {
   std::uint16_t window = 256;
   std::size_t in_flight = 256;
   std::uint16_t lanes = 1;  // at most
+  bool segments = false;    // the host sends several datagrams as one packet ...
+  bool path_cuts = true;    // ... which are cut apart before they arrive
   bool hears_multicast = true;
   std::string kernels;  // empty: the default
   Time pause_from = kNever;
@@ -87,6 +89,10 @@ struct Scenario {
 
 /// Gives some ranks several lanes; of the scenario's seed, and of nothing else.
 void draw_lanes(Scenario& scenario);
+
+/// Lets some ranks send several datagrams as one packet, on paths that cut them up or do not; of
+/// the scenario's seed, and of nothing else.
+void draw_segmentation(Scenario& scenario);
 
 /// Lets most of the scenario's operations go on without ranks that are late.
 void draw_stragglers(Random& random, Scenario& scenario);

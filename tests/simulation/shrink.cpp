@@ -183,6 +183,8 @@ Simplifications<Scenario> simplifications(const Scenario& scenario) {
   append_plain(steps, workers, ranks, &WorkerPlan::mtu, &WorkerPlan::path_mtu);
   append_plain(steps, workers, ranks, &WorkerPlan::window, &WorkerPlan::in_flight);
   append_plain(steps, workers, ranks, &WorkerPlan::lanes);
+  append_plain(steps, workers, ranks, &WorkerPlan::segments);
+  append_plain(steps, workers, ranks, &WorkerPlan::path_cuts);
   append_plain(steps, workers, ranks, &WorkerPlan::hears_multicast);
   append_plain(steps, workers, ranks, &WorkerPlan::kernels);
   const auto plans = &Scenario::operations;

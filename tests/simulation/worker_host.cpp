@@ -8,6 +8,8 @@
 #include <bit>
 #include <utility>
 
+#include "worker_lib/core/segment_run.hpp"
+
 namespace natagg::simulation {
 namespace {
 
@@ -234,12 +236,25 @@ void WorkerHost::transmit(Time now, Network& network) {
   std::array<worker::Outgoing, 32> batch;
   for (Lane& lane : lanes_) {
     while (const std::size_t count = lane.stream.transmit(clock_.read(now), batch)) {
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t bytes = batch[i].datagram.size() + proto::kIpUdpBytes;
-        if (bytes > config_.mtu) violation("sends " + std::to_string(bytes) + " bytes of IP");
-        network.send(lane.self, batch[i].to, batch[i].datagram, now);
+      std::span<const worker::Outgoing> rest = std::span(batch).first(count);
+      while (!rest.empty()) {
+        const std::size_t run = config_.segmentation ? worker::segment_run(rest) : 1;
+        send(lane.self, rest.first(run), now, network);
+        rest = rest.subspan(run);
       }
     }
+  }
+}
+
+/// What leaves as one packet.
+void WorkerHost::send(const proto::Endpoint& from, std::span<const worker::Outgoing> datagrams,
+                      Time now, Network& network) {
+  const bool arrives = datagrams.size() == 1 || network.cuts_up(self_.address);
+  for (const worker::Outgoing& outgoing : datagrams) {
+    const std::size_t bytes = outgoing.datagram.size() + proto::kIpUdpBytes;
+    if (bytes > config_.mtu) violation("sends " + std::to_string(bytes) + " bytes of IP");
+    if (!config_.segmentation && outgoing.segmentable) violation("segments, and must not");
+    if (arrives) network.send(from, outgoing.to, outgoing.datagram, now);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,8 @@ class WorkerHost {
   void receive(Time now);
   void submit_due(Time now);
   void transmit(Time now, Network& network);
+  void send(const proto::Endpoint& from, std::span<const worker::Outgoing> datagrams, Time now,
+            Network& network);
   void collect(Time now);
   void note_end(const worker::Completion& completion);
   void end_job(std::size_t number, Time now);

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "proto/net/headers.hpp"
+#include "worker_lib/core/segment_run.hpp"
 
 namespace natagg::worker {
 namespace {
@@ -105,33 +106,11 @@ SendBatch::SendBatch() {
   }
 }
 
-/// How many of `datagrams`, which are not empty, leave as one packet: all of one length but the
-/// last, which may be shorter.
-std::size_t SendBatch::run_length(std::span<const Outgoing> datagrams) {
-  const Outgoing& first = datagrams.front();
-  const std::size_t length = first.datagram.size();
-  if (!first.segmentable) return 1;
-  std::size_t count = 1;
-  std::size_t bytes = length;
-  while (count < datagrams.size()) {
-    const Outgoing& next = datagrams[count];
-    const std::size_t size = next.datagram.size();
-    bytes += size;
-    if (!next.segmentable || next.to != first.to || size == 0 || size > length ||
-        bytes > kMostBytes) {
-      break;
-    }
-    ++count;
-    if (size < length) break;
-  }
-  return count;
-}
-
 std::span<mmsghdr> SendBatch::prepare(std::span<const Outgoing> datagrams, bool segment) {
   std::size_t done = 0;
   std::size_t count = 0;
   while (done < datagrams.size()) {
-    const std::size_t run = segment ? run_length(datagrams.subspan(done)) : 1;
+    const std::size_t run = segment ? segment_run(datagrams.subspan(done)) : 1;
     const Outgoing& first = datagrams[done];
     msghdr& message = messages_[count].msg_hdr;
     message.msg_iov = &vectors_[done];

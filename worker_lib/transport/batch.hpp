@@ -82,11 +82,6 @@ class SendBatch {
   [[nodiscard]] std::span<mmsghdr> prepare(std::span<const Outgoing> datagrams, bool segment);
 
  private:
-  /// The most that one packet carries.
-  static constexpr std::size_t kMostBytes = 65'535 - 20 - 8;
-
-  [[nodiscard]] static std::size_t run_length(std::span<const Outgoing> datagrams);
-
   std::array<iovec, kBatch> vectors_{};
   std::array<sockaddr_in, kBatch> destinations_{};
   alignas(cmsghdr)
