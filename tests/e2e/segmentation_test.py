@@ -3,25 +3,28 @@
 # Copyright (c) 2026, the natagg authors
 
 """Packets that leave a worker's kernel together (UDP segmentation offload), and an aggregator behind
-a veth pair that reads raw frames: some paths cut them up before they come to it, others do not."""
+a veth pair that reads raw frames: some paths cut them up before they come to it, others do not. And
+packets that a worker's kernel has put together as they arrived (UDP GRO)."""
+
+import array
+import fcntl
+import socket
+import struct
+import subprocess
 
 import harness
 from harness import GRADIENT_LENGTH, GRADIENTS, wait_until
 
 ON, NOT_CARRIED, OFF = "on", "not carried by the path", "off"
 
+# linux/sockios.h, linux/ethtool.h
+SIOCETHTOOL = 0x8946
+ETHTOOL_STSO = 0x1F
+ETHTOOL_SGRO = 0x2C
 
-class Segmentation(harness.LabTest):
+
+class OffloadTest(harness.LabTest):
     shards = 2
-
-    def cut_up(self, done=True):
-        """Whether packets leave the switch towards the aggregator no longer than its MTU, as they
-        would through a NIC."""
-        port = self.lab.aggregators[0].host.port
-        self.lab.run_in_switch("ip", "link", "set", port, "gso_max_segs", "1" if done else "65535")
-
-    def tearDown(self):
-        self.cut_up(False)
 
     def gradients(self, repeat=3, **options):
         """Reports of right all-reduces of the real gradients."""
@@ -32,6 +35,17 @@ class Segmentation(harness.LabTest):
             self.assertEqual(report["checked"], repeat)
             self.assertEqual(report["send_failures"], 0)
         return reports
+
+
+class Segmentation(OffloadTest):
+    def cut_up(self, done=True):
+        """Whether packets leave the switch towards the aggregator no longer than its MTU, as they
+        would through a NIC."""
+        port = self.lab.aggregators[0].host.port
+        self.lab.run_in_switch("ip", "link", "set", port, "gso_max_segs", "1" if done else "65535")
+
+    def tearDown(self):
+        self.cut_up(False)
 
     def test_is_used_where_the_path_cuts_packets_up(self):
         self.cut_up()
@@ -77,6 +91,52 @@ class Segmentation(harness.LabTest):
 
 
 class SegmentationOfJumboFrames(Segmentation):
+    mtu = 9000
+
+
+class Merging(OffloadTest):
+    """The workers' interfaces put together what comes within 100 us, as a NIC's interrupt does."""
+
+    FLUSH_NS = 100_000
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        mount = cls.lab.scratch / "sys"
+        mount.mkdir()
+        for worker in cls.lab.workers:
+            # veth takes part only where the other end offers no segmentation itself.
+            cls.set_offload(cls.lab.switch, worker.port, ETHTOOL_STSO, 0)
+            cls.set_offload(worker.namespace, "eth0", ETHTOOL_SGRO, 1)
+            with worker.namespace.entered():
+                subprocess.run(["mount", "-t", "sysfs", "none", mount], check=True)
+                timeout = mount / "class" / "net" / "eth0" / "gro_flush_timeout"
+                timeout.write_text(str(cls.FLUSH_NS), encoding="ascii")
+                subprocess.run(["umount", mount], check=True)
+
+    @staticmethod
+    def set_offload(namespace, device, command, value):
+        argument = array.array("B", struct.pack("II", command, value))
+        request = struct.pack("16sP", device.encode(), argument.buffer_info()[0])
+        with namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+            fcntl.ioctl(control, SIOCETHTOOL, request)
+
+    def test_results_by_multicast_may_come_together(self):
+        for report in self.gradients():
+            self.assertGreater(report["gro_packets"], 0)
+            self.assertGreater(report["multicast_results"], 0.9 * report["result_packets"])
+
+    def test_results_by_unicast_may_come_together(self):
+        for report in self.gradients(no_multicast=True):
+            self.assertGreater(report["gro_packets"], 0)
+
+    def test_a_rank_that_takes_them_singly_gets_the_same_bits(self):
+        reports = self.gradients(no_gso=lambda rank: rank == 2 or None)
+        self.assertEqual(reports[2]["gro_packets"], 0)
+        self.assertGreater(reports[1]["gro_packets"], 0)
+
+
+class MergingOfJumboFrames(Merging):
     mtu = 9000
 
 
