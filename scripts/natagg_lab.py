@@ -263,6 +263,12 @@ class Lab:
         for aggregator in self.aggregators:
             self._plug(aggregator.host, self.aggregator_link)
 
+    def cut_up(self, aggregator, done=True):
+        """As a NIC would: what goes to the aggregator is then no longer than its MTU, also where
+        workers hand several packets to their kernel as one."""
+        self._ip(self.switch, [f"link set {aggregator.host.port} gso_max_segs "
+                               f"{1 if done else 65535}"])
+
     def bridge_tap(self, host):
         """Joins tap0 to the host's cable. The bridge outlives the tap's daemon."""
         quiet = f"mtu {self.mtu} addrgenmode none"

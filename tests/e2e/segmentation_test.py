@@ -39,22 +39,20 @@ class OffloadTest(harness.LabTest):
 
 class Segmentation(OffloadTest):
     def cut_up(self, done=True):
-        """Whether packets leave the switch towards the aggregator no longer than its MTU, as they
-        would through a NIC."""
-        port = self.lab.aggregators[0].host.port
-        self.lab.run_in_switch("ip", "link", "set", port, "gso_max_segs", "1" if done else "65535")
+        self.lab.cut_up(self.lab.aggregators[0], done)
 
-    def tearDown(self):
-        self.cut_up(False)
+    def setUp(self):
+        super().setUp()
+        self.cut_up()
 
     def test_is_used_where_the_path_cuts_packets_up(self):
-        self.cut_up()
         for report in self.gradients():
             self.assertEqual(report["gso"], ON)
             self.assertGreater(report["gso_packets"], 0.8 * report["data_packets"])
         self.assertNotIn("drop_ip_length", self.lab.aggregators[0].stop())
 
     def test_is_not_used_where_they_would_reach_the_aggregator_whole(self):
+        self.cut_up(False)
         aggregator = self.lab.aggregators[0]
         aggregator.stop()
         aggregator.start(self.shards)
@@ -65,18 +63,15 @@ class Segmentation(OffloadTest):
         self.assertLessEqual(aggregator.stop()["drop_ip_length"], 4 * 3)
 
     def test_is_not_used_where_it_is_turned_off(self):
-        self.cut_up()
         for report in self.gradients(no_gso=True):
             self.assertEqual(report["gso"], OFF)
             self.assertEqual(report["gso_packets"], 0)
 
     def test_ranks_may_differ_and_get_the_same_bits(self):
-        self.cut_up()
         reports = self.gradients(no_gso=lambda rank: rank % 2 == 1 or None)
         self.assertEqual([report["gso"] for report in reports], [ON, OFF, ON, OFF])
 
     def test_ends_without_harm_when_the_path_stops_to_cut_packets_up(self):
-        self.cut_up()
         ranks = self.lab.start_ranks(4, count=GRADIENT_LENGTH, repeat=60,
                                      check=lambda rank: rank == 0 or None)
         before = self.lab.workers[0].sent_packets()

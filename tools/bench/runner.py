@@ -62,6 +62,8 @@ class Runner:
             with Lab(self._options.build, self._options.scratch, network.aggregators,
                      network.world, network.mtu, network.worker_link,
                      network.aggregator_link) as lab:
+                for aggregator in lab.aggregators:
+                    lab.cut_up(aggregator)
                 for size, backend in itertools.product(sorted(sizes), backends):
                     self._measure_point(lab, Point(network, size, self._options.tensors),
                                         BACKENDS[backend])
