@@ -122,6 +122,36 @@ class Replay(EthdevTest):
         self.check(aggregator.host, "--transport", f"memif:{aggregator.memif_socket}")
         aggregator.stop()
 
+    def check_recorded(self, *files, results):
+        """A replay in process has nothing wrong, and knows as many RESULTs at least."""
+        status, text = self.lab.workers[0].run(harness.BUILD / "tools" / "natagg-replay", *files,
+                                               "--json", limit=60)
+        self.assertEqual(status, 0, text)
+        report = json.loads(text)
+        self.assertGreaterEqual(report["trace"]["results_right"], results)
+        self.assertEqual(report["trace"]["results_unchecked"], 0)
+
+    def test_takes_what_ranks_on_devices_and_sockets_recorded(self):
+        files = [self.lab.scratch / f"device{rank}.pcap" for rank in range(3)]
+        for report in self.reduce(3, ethdev=lambda rank: rank != 1,
+                                  record=lambda rank: files[rank]):
+            self.assertEqual((report["unrecorded_packets"], report["record_error"]), (0, 0))
+        self.check_recorded(*files, results=3 * 2 * 153)
+
+    def test_takes_what_a_rank_on_shared_memory_recorded(self):
+        aggregator = self.lab.aggregators[0]
+        aggregator.stop()
+        aggregator.start(memifs=1)
+        file = self.lab.scratch / "memif.pcap"
+        status, text = aggregator.host.run(
+            harness.BUILD / "tools" / "natagg-allreduce", "--aggregators", aggregator.address,
+            "--transport", f"memif:{aggregator.memif_socket}", "--count", 100_000, "--record", file,
+            limit=60)
+        self.assertEqual(status, 0, text)
+        self.assertNotIn("NOT RECORDED", text)
+        self.check_recorded(file, results=12)  # of 8,832 values
+        aggregator.stop()
+
     def test_refuses_packets_that_the_device_does_not_carry(self):
         trace = self.lab.scratch / "jumbo.pcap"
         tools = harness.BUILD / "tools"
