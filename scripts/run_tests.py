@@ -33,8 +33,8 @@ class Run:
 
 
 RUNS = [
-    Run("release", "build", ["fast", "lint", "simulation", "loopback", "dpdk", "memif", "netns",
-                              "netns-long"]),
+    Run("release", "build", ["fast", "lint", "simulation", "simulation-long", "loopback", "dpdk",
+                             "memif", "netns", "netns-long"]),
     # Not memif: with AddressSanitizer its two processes exchange nothing, for a reason not found.
     Run("address and undefined", "build-asan", ["fast", "simulation", "loopback", "dpdk", "netns"],
         ["-Db_sanitize=address,undefined", *SANITIZED],
